@@ -117,6 +117,8 @@ pub(crate) struct Opened {
     pub(crate) settings: String,
     /// The name of the default local model, if it is the first target.
     default_model: Option<&'static str>,
+    /// A line about a key in the environment that the default model does not use.
+    unused_key: Option<String>,
     /// Whether the only target is a server on this machine.
     pub(crate) is_alone_on_loopback: bool,
     /// Whether the model of a target is very small: the default model, or one that the registry marks as tiny.
@@ -146,7 +148,7 @@ impl Opened {
                     "note: {name}, the default model, is very small: its answers are valid and often wrong. Name a better \
                      one with -m VENDOR/MODEL, such as -m openai/gpt-5.4-mini, or -m ollama/NAME"
                 );
-                if let Some(unused) = model::unused_key() {
+                if let Some(unused) = &self.unused_key {
                     say!("note: {unused}");
                 }
             });
@@ -245,6 +247,7 @@ impl Targets {
         if let Some(list) = &chosen.list {
             backends = in_turns(backends, list);
         }
+        let unused_key = default_model.and_then(|_| model::unused_key(providers));
         let is_alone_on_loopback = on_loopback == [true];
         Ok(Opened {
             backends,
@@ -253,6 +256,7 @@ impl Targets {
             is_in_process,
             models,
             default_model,
+            unused_key,
             is_alone_on_loopback,
             is_tiny,
         })
@@ -501,7 +505,7 @@ fn unpriced(section: &Section, model: &str) -> Failed {
 /// Creates the provider of a section.
 pub(crate) async fn make(section: &Section, providers: &Providers) -> Result<Made, Failed> {
     if section.common.kind == "local" {
-        return local(section).await;
+        return local(section, providers).await;
     }
     providers.make(section).map_err(|error| {
         let message = error.to_string();
@@ -517,8 +521,8 @@ pub(crate) async fn make(section: &Section, providers: &Providers) -> Result<Mad
 }
 
 /// Opens a local model, with a progress bar and support for Ctrl-C.
-async fn local(section: &Section) -> Result<Made, Failed> {
+async fn local(section: &Section, providers: &Providers) -> Result<Made, Failed> {
     let (model, context) = local_settings(section).map_err(Failed::usage)?;
-    let provider = model::open(&model, context).await?;
+    let provider = model::open(&model, context, providers).await?;
     Ok(Made::in_process(provider, model))
 }

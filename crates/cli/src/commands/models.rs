@@ -163,19 +163,19 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         None => list(&store, args.json),
         Some(Action::List { json }) => list(&store, *json || args.json),
         Some(Action::Fetch { model }) => {
-            known(model).map_err(Failed::unavailable)?;
+            known(model, providers).map_err(Failed::unavailable)?;
             let path = store.fetch(model).map_err(|error| Failed::unavailable(advised(error)))?;
             output::line(path.display())?;
             Ok(Status::Ok)
         }
-        Some(Action::Show { model, json }) => show(&store, model, *json || args.json),
+        Some(Action::Show { model, json }) => show(&store, model, *json || args.json, providers),
         Some(Action::Path { model }) => match store.path(model) {
             Some(path) => {
                 output::line(path.display())?;
                 Ok(Status::Ok)
             }
             None => {
-                known(model).map_err(Failed::no_answer)?;
+                known(model, providers).map_err(Failed::no_answer)?;
                 let message = match Known::find(model).is_some() || HubFile::is_meant(model) {
                     true => format!("`{model}` is not here; `formwork models fetch {model}` gets it"),
                     false => format!("there is no file `{model}`"),
@@ -184,7 +184,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
             }
         },
         Some(Action::Remove { model }) => {
-            known(model).map_err(Failed::usage)?;
+            known(model, providers).map_err(Failed::usage)?;
             if store.remove(model).map_err(|error| Failed::usage(advised(error)))? {
                 Ok(Status::Ok)
             } else {
@@ -209,8 +209,8 @@ fn list(store: &Store, json: bool) -> Result<Status, Failed> {
     Ok(Status::Ok)
 }
 
-fn show(store: &Store, model: &str, json: bool) -> Result<Status, Failed> {
-    known(model).map_err(Failed::no_answer)?;
+fn show(store: &Store, model: &str, json: bool, providers: &Providers) -> Result<Status, Failed> {
+    known(model, providers).map_err(Failed::no_answer)?;
     let found = match Known::find(model) {
         Some(known) => Some(row(store, known)),
         None => store.list().iter().find(|file| HubFile::is_same(&file.name, model)).map(row_of_hub),

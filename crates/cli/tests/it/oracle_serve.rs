@@ -1,13 +1,11 @@
 //! `formwork oracle serve` and `report`: a score requested over a socket is in the ledger's report.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::{Child, Command};
-use std::time::Duration;
+use std::process::Command;
 
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
+use super::serve::{Serving, send};
 use super::{command, folder, formwork, refused, temporary};
 
 const WALLET: &str = r#"{"as_of": "2026-11-01", "summary": {"transactions": 40, "failed": 2, "first": "2025-11-01",
@@ -33,64 +31,21 @@ fn ollama() -> Server {
     Server::start([reply(900), reply(610), reply(612)]).unwrap()
 }
 
-/// The service as a process, which ends with the test.
-struct Serving {
-    child: Child,
-    address: String,
+fn start(config: &str, ledger: &str) -> Serving {
+    let args = ["oracle", "serve", "--listen", "127.0.0.1:0", "--config", config, "--ledger", ledger];
+    let mut command =
+        command(&[&args[..], &["--api-key-env", "ORACLE_TEST_KEY", "--max-body", "2000"]].concat());
+    Serving::of(command.env("ORACLE_TEST_KEY", KEY))
 }
 
-impl Serving {
-    fn start(config: &str, ledger: &str) -> Self {
-        let mut command = command(&[
-            "oracle",
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--config",
-            config,
-            "--api-key-env",
-            "ORACLE_TEST_KEY",
-            "--ledger",
-            ledger,
-            "--max-body",
-            "2000",
-        ]);
-        let mut child = command.env("ORACLE_TEST_KEY", KEY).spawn().unwrap();
-        let mut errors = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        errors.read_line(&mut line).unwrap();
-        let address = line.strip_prefix("listening at http://").and_then(|rest| rest.split(',').next());
-        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
-        // The output is read to its end, so that a full pipe never blocks the service.
-        std::thread::spawn(move || errors.read_to_string(&mut String::new()));
-        Self { child, address }
-    }
-
-    fn send(&self, request: &str) -> (u16, String) {
-        let mut socket = TcpStream::connect(&self.address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        socket.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        socket.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
-    }
-
-    fn score(&self, key: &str, body: &str) -> (u16, Value) {
-        let (status, body) = self.send(&format!(
-            "POST /v1/score HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\n\
-             authorization: Bearer {key}\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        ));
-        (status, serde_json::from_str(&body).unwrap())
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn score(serving: &Serving, key: &str, body: &str) -> (u16, Value) {
+    let request = format!(
+        "POST /v1/score HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         authorization: Bearer {key}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let (status, body) = send(&serving.address, &request).unwrap();
+    (status, serde_json::from_str(&body).unwrap())
 }
 
 fn config(server: &Server) -> String {
@@ -105,18 +60,19 @@ fn config(server: &Server) -> String {
 fn scores_requested_over_http_are_in_the_report() {
     let server = ollama();
     let ledger = folder().join("serve.jsonl").display().to_string();
-    let mut serving = Serving::start(&config(&server), &ledger);
-    let (status, score) = serving.score(KEY, WALLET);
+    let mut serving = start(&config(&server), &ledger);
+    let (status, scored) = score(&serving, KEY, WALLET);
     assert_eq!(
-        (status, &score["score"], &score["source"], &score["attempts"]),
+        (status, &scored["score"], &scored["source"], &scored["attempts"]),
         (200, &json!(610), &json!("ai"), &json!(2))
     );
-    assert_eq!(serving.score(KEY, WALLET).0, 200);
-    assert_eq!(serving.score("wrong-horse-battery", WALLET).0, 401);
-    assert_eq!(serving.score(KEY, &" ".repeat(2_001)).0, 413);
-    assert_eq!(serving.score(KEY, "{").0, 400);
-    let (status, page) = serving
-        .send(&format!("GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-api-key: {KEY}\r\n\r\n"));
+    assert_eq!(score(&serving, KEY, WALLET).0, 200);
+    assert_eq!(score(&serving, "wrong-horse-battery", WALLET).0, 401);
+    assert_eq!(score(&serving, KEY, &" ".repeat(2_001)).0, 413);
+    assert_eq!(score(&serving, KEY, "{").0, 400);
+    let request =
+        format!("GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-api-key: {KEY}\r\n\r\n");
+    let (status, page) = send(&serving.address, &request).unwrap();
     assert_eq!(status, 200);
     assert!(page.contains("formwork_oracle_cross_checks_total{result=\"failed\"} 1\n"), "{page}");
     #[cfg(unix)]

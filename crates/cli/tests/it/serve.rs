@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::{command, folder, formwork, refused, temporary};
 
 /// The service as a process, which ends with the test.
-struct Serving {
-    child: Child,
-    address: String,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    pub(crate) address: String,
     /// The rest of its standard error.
     errors: Option<JoinHandle<String>>,
 }
@@ -25,7 +25,7 @@ impl Serving {
         Self::of(&mut command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat()))
     }
 
-    fn of(command: &mut Command) -> Self {
+    pub(crate) fn of(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
@@ -55,14 +55,19 @@ impl Serving {
 
 /// Sends a request with more lines of headers. Returns the status and the body of the response; `None` if the service is gone.
 fn post(address: &str, path: &str, key: &str, headers: &str, body: &Value) -> Option<(u16, String)> {
-    let mut socket = TcpStream::connect(address).ok()?;
-    socket.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
     let body = body.to_string();
     let request = format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
          authorization: Bearer {key}\r\n{headers}content-length: {}\r\n\r\n{body}",
         body.len()
     );
+    send(address, &request)
+}
+
+/// Sends a request as it is. Returns the status and the body of the response; `None` if the service is gone.
+pub(crate) fn send(address: &str, request: &str) -> Option<(u16, String)> {
+    let mut socket = TcpStream::connect(address).ok()?;
+    socket.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
     socket.write_all(request.as_bytes()).ok()?;
     let mut text = String::new();
     socket.read_to_string(&mut text).ok()?;

@@ -128,7 +128,7 @@ pub use policy::{
 pub use precision::precision;
 pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use rate_limit::{Counted, RateLimit};
-pub use reader::{Ended, Follower, Item, Outline, Outlook, Progress, Reader, Snapshot, Verdict};
+pub use reader::{Ended, Follower, Item, Outline, Outlook, Progress, Reader, Snapshot, Validity};
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};
 pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step};

@@ -1,10 +1,13 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use formwork_wire::SharedTransport;
+use formwork_wire::batch::SharedBatchApi;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Builder;
 
-use crate::{Live, Protocol, live, wire};
+use crate::section::Open;
+use crate::{BatchProtocol, Live, Protocol, ServerOfSection, batches, live, section, wire};
 
 /// The conformance tests of one provider, as a test program with the usual command line.
 ///
@@ -33,10 +36,60 @@ impl Suite {
     pub fn protocol(mut self, protocol: impl Protocol) -> Self {
         let protocol: Arc<dyn Protocol> = Arc::new(protocol);
         for (name, trial) in wire::TRIALS {
-            let (name, protocol) = (format!("{}::{name}", protocol.name()), protocol.clone());
-            self.trials.push(Trial::test(name, move || block_on(trial(protocol)).map_err(Failed::from)));
+            let subject = protocol.clone();
+            self.add(protocol.name(), name, move || trial(subject));
         }
         self
+    }
+
+    /// Adds the tests of a batch API, for which this crate plays the server (default: none).
+    pub fn batches(mut self, protocol: impl BatchProtocol) -> Self {
+        let protocol: Arc<dyn BatchProtocol> = Arc::new(protocol);
+        for (name, trial) in batches::TRIALS {
+            let subject = protocol.clone();
+            self.add(protocol.name(), name, move || trial(subject));
+        }
+        self
+    }
+
+    /// Adds the tests of the pass-through of a kind of provider (default: none). `open` returns the transport that a section with this
+    /// server has for requests that are forwarded unchanged.
+    pub fn pass_through(
+        mut self,
+        name: &str,
+        open: impl Fn(&ServerOfSection) -> Result<SharedTransport, String> + Send + Sync + 'static,
+    ) -> Self {
+        let open: Open<SharedTransport> = Arc::new(open);
+        for (test, trial) in section::PASS_THROUGH {
+            let subject = open.clone();
+            self.add(&format!("{name}::pass_through"), test, move || trial(subject));
+        }
+        self
+    }
+
+    /// Adds the tests of the batch API that a section with this server opens (default: none); [`batches`](Self::batches) tests the API
+    /// itself.
+    pub fn batches_of_section(
+        mut self,
+        name: &str,
+        open: impl Fn(&ServerOfSection) -> Result<SharedBatchApi, String> + Send + Sync + 'static,
+    ) -> Self {
+        let open: Open<SharedBatchApi> = Arc::new(open);
+        for (test, trial) in section::BATCH {
+            let subject = open.clone();
+            self.add(&format!("{name}::batches"), test, move || trial(subject));
+        }
+        self
+    }
+
+    fn add<F: Future<Output = Result<(), String>>>(
+        &mut self,
+        subject: &str,
+        name: &str,
+        run: impl FnOnce() -> F + Send + 'static,
+    ) {
+        let test = move || block_on(run()).map_err(Failed::from);
+        self.trials.push(Trial::test(format!("{subject}::{name}"), test));
     }
 
     /// Adds the tests of a provider by its answers (default: none). They run if `FORMWORK_LIVE` names the provider, or
@@ -45,15 +98,12 @@ impl Suite {
         if !live.is_wanted() {
             return self;
         }
-        let name = live.name().to_owned();
-        let (live, live_name) = (Arc::new(live), name);
+        let live = Arc::new(live);
         for (name, trial) in live::TRIALS {
-            let live = live.clone();
-            let run = move || {
-                block_on(async { trial(&live.open().await?).await.map_err(|why| live.blame(&why)) })
-                    .map_err(Failed::from)
-            };
-            self.trials.push(Trial::test(format!("{}::{name}", live_name), run));
+            let subject = live.clone();
+            self.add(live.name(), name, move || async move {
+                trial(&subject.open().await?).await.map_err(|why| subject.blame(&why))
+            });
         }
         self
     }

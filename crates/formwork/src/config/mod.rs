@@ -27,7 +27,6 @@ pub use redaction::Redaction;
 pub(crate) use schema::drop_examples;
 pub use schema::schema;
 pub use section::Section;
-#[cfg(any(feature = "gemini", feature = "ollama"))]
 pub(crate) use section::variable;
 pub use serve::Serve;
 pub use settings::{Setting, without_secrets};

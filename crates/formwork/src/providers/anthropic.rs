@@ -1,15 +1,18 @@
-use formwork_anthropic::{Anthropic, AnthropicBatches, AnthropicConfig, DEFAULT_URL, Mode, Thinking};
+use formwork_anthropic::{
+    Anthropic, AnthropicBatches, AnthropicConfig, DEFAULT_KEY_ENV, DEFAULT_URL, EXAMPLE_MODEL, Mode, Thinking,
+};
 use formwork_dialect::registry::{Entry, NativeMode};
 use formwork_wire::Wire as _;
 
 use super::hosted::Hosted;
 use super::raw::Protocol;
 use super::server::Server;
-use super::{Kind, Made};
+use super::{Access, Kind, Made};
 use crate::config::{ConfigError, Section};
 
 pub(super) fn kind() -> Kind {
     Kind::of::<AnthropicConfig>("anthropic", "Claude models, over Anthropic's Messages API", make)
+        .with_access(Access::new(DEFAULT_KEY_ENV).with_example(EXAMPLE_MODEL))
         .with_raw(|section| open(section)?.raw(section, Protocol::Anthropic).map(Some))
         .with_batch(|section| open(section)?.batch(section, AnthropicBatches::new).map(Some))
 }

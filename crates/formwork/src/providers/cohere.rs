@@ -1,13 +1,14 @@
-use formwork_cohere::{CohereConfig, DEFAULT_URL};
+use formwork_cohere::{CohereConfig, DEFAULT_KEY_ENV, DEFAULT_URL, EXAMPLE_MODEL};
 use formwork_wire::Auth;
 
 use super::hosted::Hosted;
 use super::server::Server;
-use super::{Kind, Made};
+use super::{Access, Kind, Made};
 use crate::config::{ConfigError, Section};
 
 pub(super) fn kind() -> Kind {
     Kind::of::<CohereConfig>("cohere", "Command models, over Cohere's chat API", make)
+        .with_access(Access::new(DEFAULT_KEY_ENV).with_example(EXAMPLE_MODEL))
 }
 
 fn make(section: &Section) -> Result<Made, ConfigError> {

@@ -1,9 +1,9 @@
-use formwork_gemini::{Gemini, GeminiConfig, Preset};
+use formwork_gemini::{DEFAULT_KEY_ENV, EXAMPLE_MODEL, Gemini, GeminiConfig, Preset};
 
 use super::hosted::Hosted;
 use super::promises::{is_possible, restrict};
 use super::server::Server;
-use super::{Kind, Made};
+use super::{Access, Kind, Made};
 use crate::config::{ConfigError, Section, variable};
 
 /// The vendor's name in the model registry.
@@ -11,6 +11,7 @@ const VENDOR: &str = "gemini";
 
 pub(super) fn kind() -> Kind {
     Kind::of::<GeminiConfig>(VENDOR, "Google's generateContent API, of AI Studio or of Vertex AI", make)
+        .with_access(Access::new(DEFAULT_KEY_ENV).with_example(EXAMPLE_MODEL))
 }
 
 fn make(section: &Section) -> Result<Made, ConfigError> {
@@ -43,7 +44,7 @@ fn configured(section: &Section) -> Result<GeminiConfig, ConfigError> {
     let mut config: GeminiConfig = section.read()?;
     if config.preset == Preset::Gemini
         && config.api_key_env.is_none()
-        && variable("GEMINI_API_KEY").is_none()
+        && variable(DEFAULT_KEY_ENV).is_none()
         && variable("GOOGLE_API_KEY").is_some()
     {
         config.api_key_env = Some("GOOGLE_API_KEY".to_owned());

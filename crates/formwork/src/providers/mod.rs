@@ -67,6 +67,44 @@ pub use trust::{check_telemetry, telemetry_uses};
 /// Creates a part of a section's provider.
 type Make<T> = Arc<dyn Fn(&Section) -> Result<T, ConfigError> + Send + Sync>;
 
+/// The access to the models of a vendor's own service: the key, and what the service has.
+///
+/// ```
+/// use formwork::providers::{Access, Providers};
+///
+/// let providers = Providers::builtin();
+/// let access = Access::new("GROQ_API_KEY").with_example("openai/gpt-oss-20b");
+/// assert_eq!(providers.kind("groq").unwrap().access(), Some(&Access { is_host: true, ..access }));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// The environment variable from which a section without `api_key_env` reads the key.
+    pub key_env: String,
+    /// The identifier of one of the models.
+    pub example: Option<String>,
+    /// Whether the service has the models of other vendors.
+    pub is_host: bool,
+}
+
+impl Access {
+    /// Creates the access by the key in this environment variable, to models of the vendor's own.
+    pub fn new(key_env: impl Into<String>) -> Self {
+        Self { key_env: key_env.into(), example: None, is_host: false }
+    }
+
+    /// Sets the identifier of one of the models, as an example in messages (default: none).
+    #[must_use]
+    pub fn with_example(mut self, model: impl Into<String>) -> Self {
+        self.example = Some(model.into());
+        self
+    }
+
+    /// Returns whether the environment variable of the key is set and not empty.
+    pub fn has_key(&self) -> bool {
+        crate::config::variable(&self.key_env).is_some()
+    }
+}
+
 /// A kind of provider.
 ///
 /// ```
@@ -84,6 +122,7 @@ pub struct Kind {
     about: String,
     schema: Value,
     make: Make<Made>,
+    access: Option<Access>,
     #[cfg(feature = "http")]
     raw: Option<Make<Option<Raw>>>,
     #[cfg(feature = "http")]
@@ -104,6 +143,7 @@ impl Kind {
             about: about.into(),
             schema,
             make: Arc::new(make),
+            access: None,
             #[cfg(feature = "http")]
             raw: None,
             #[cfg(feature = "http")]
@@ -118,6 +158,18 @@ impl Kind {
         make: impl Fn(&Section) -> Result<Made, ConfigError> + Send + Sync + 'static,
     ) -> Self {
         Self::new(name, about, SchemaGenerator::default().into_root_schema_for::<C>().to_value(), make)
+    }
+
+    /// Sets the access to the models of the vendor's own service (default: unknown). Messages name it where a model is missing.
+    #[must_use]
+    pub fn with_access(mut self, access: Access) -> Self {
+        self.access = Some(access);
+        self
+    }
+
+    /// Returns the access to the models of the vendor's own service; `None` if it needs no key, or is unknown.
+    pub const fn access(&self) -> Option<&Access> {
+        self.access.as_ref()
     }
 
     /// Sets the function that returns the server of a section, for requests that are forwarded unchanged; it returns `None` if the
@@ -142,6 +194,12 @@ impl Kind {
     ) -> Self {
         self.batch = Some(Arc::new(batch));
         self
+    }
+
+    /// Returns whether the kind has a pass-through.
+    #[cfg(feature = "http")]
+    pub const fn has_raw(&self) -> bool {
+        self.raw.is_some()
     }
 
     /// Returns whether the kind has a batch API.

@@ -4,7 +4,7 @@ use super::hosted::Hosted;
 use super::promises::promised;
 use super::raw::Protocol;
 use super::server::Server;
-use super::{Kind, Made};
+use super::{Access, Kind, Made};
 use crate::config::{ConfigError, Section};
 
 /// The name of the kind and preset of the API's own vendor.
@@ -24,6 +24,14 @@ pub(super) fn kinds() -> impl Iterator<Item = Kind> {
             let opened = Opened::of(section, name)?;
             opened.hosted.raw(section, opened.protocol).map(Some)
         });
+        let kind = match preset.api_key_env.as_str() {
+            "" => kind,
+            key_env => kind.with_access(Access {
+                key_env: key_env.to_owned(),
+                example: preset.example.clone(),
+                is_host: preset.is_host,
+            }),
+        };
         if name == VENDOR { kind.with_batch(batch) } else { kind }
     })
 }

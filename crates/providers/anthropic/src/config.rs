@@ -15,6 +15,9 @@ pub const DEFAULT_URL: &str = "https://api.anthropic.com";
 /// The environment variable from which Anthropic's SDKs read the key.
 pub const DEFAULT_KEY_ENV: &str = "ANTHROPIC_API_KEY";
 
+/// The identifier of one of Anthropic's models, for messages.
+pub const EXAMPLE_MODEL: &str = "claude-sonnet-4-6";
+
 /// The configuration of a Claude model behind the Messages API.
 ///
 /// ```

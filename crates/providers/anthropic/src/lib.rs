@@ -64,7 +64,7 @@ mod wire;
 
 pub use anthropic::{API_KEY, Anthropic, DEFAULT_MAX_TOKENS};
 pub use batch::AnthropicBatches;
-pub use config::{AnthropicConfig, DEFAULT_KEY_ENV, DEFAULT_URL};
+pub use config::{AnthropicConfig, DEFAULT_KEY_ENV, DEFAULT_URL, EXAMPLE_MODEL};
 pub use values::{Mode, Thinking};
 
 /// The name of the API in answers that are sent back to it.

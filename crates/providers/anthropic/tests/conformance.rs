@@ -4,17 +4,21 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use formwork_anthropic::{API_KEY, Anthropic, DEFAULT_KEY_ENV, DEFAULT_URL, Mode};
-use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Trouble};
+use formwork_anthropic::{API_KEY, Anthropic, AnthropicBatches, DEFAULT_KEY_ENV, DEFAULT_URL, Mode};
+use formwork_conformance::{
+    BatchOutcome, BatchProtocol, BatchScene, Live, Protocol, Reply, SentRequest, ServerAnswer, Trouble,
+};
 use formwork_core::{Finish, SharedProvider};
 use formwork_http::{HttpTransport, Key};
+use formwork_wire::batch::SharedBatchApi;
 use formwork_wire::http::Request;
 use formwork_wire::{Bytes, Http, SharedTransport};
 use serde_json::{Value, json};
 
 fn main() -> ExitCode {
     let suite = formwork_conformance::provider(Messages { mode: Mode::Schema })
-        .protocol(Messages { mode: Mode::Tool });
+        .protocol(Messages { mode: Mode::Tool })
+        .batches(Messages { mode: Mode::Schema });
     suite.live(Live::new("anthropic", "set `ANTHROPIC_API_KEY`", vendor)).run()
 }
 
@@ -46,6 +50,17 @@ fn reason(finish: &Finish) -> &str {
     }
 }
 
+fn error_of(status: u16, words: &str) -> Value {
+    let kind = match status {
+        401 => "authentication_error",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    };
+    json!({"type": "error", "error": {"type": kind, "message": words}, "request_id": "req_1"})
+}
+
 impl Messages {
     fn begin(&self, text: &str, reasoning: &str) -> Vec<Value> {
         let usage = json!({"input_tokens": 4, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 2, "output_tokens": 1});
@@ -75,6 +90,23 @@ impl Messages {
         events
     }
 
+    /// A message that is not streamed.
+    fn whole(&self, completion: &ServerAnswer) -> Value {
+        let mut content = Vec::new();
+        if !completion.reasoning.is_empty() {
+            content.push(json!({"type": "thinking", "thinking": completion.reasoning, "signature": "EqQB"}));
+        }
+        content.push(self.block(&completion.text));
+        json!({
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-test",
+            "content": content,
+            "stop_reason": reason(&completion.finish),
+            "usage": {"input_tokens": completion.usage.input_tokens, "output_tokens": completion.usage.output_tokens},
+        })
+    }
+
     fn block(&self, text: &str) -> Value {
         match self.mode {
             Mode::Schema => json!({"type": "text", "text": text}),
@@ -83,6 +115,56 @@ impl Messages {
             }
             Mode::Tool => json!({"type": "tool_use", "id": "toolu_1", "name": "thing", "input": text}),
         }
+    }
+}
+
+impl BatchProtocol for Messages {
+    fn api(&self, transport: SharedTransport) -> SharedBatchApi {
+        Arc::new(AnthropicBatches::new(Anthropic::new("claude-test").with_mode(self.mode), transport))
+    }
+
+    fn replies(&self, scene: &BatchScene) -> Vec<Reply> {
+        let batch = |id: &str, status: &str, finished: u64, requests: u64| {
+            let counts = json!({
+                "processing": requests - finished, "succeeded": finished, "errored": 0, "canceled": 0, "expired": 0,
+            });
+            json!({
+                "id": id, "type": "message_batch", "created_at": "2026-11-28T09:00:00Z", "processing_status": status,
+                "request_counts": counts,
+            })
+        };
+        let line = |(id, outcome): &(String, BatchOutcome)| {
+            let result = match outcome {
+                BatchOutcome::Answer(answer) => json!({"type": "succeeded", "message": self.whole(answer)}),
+                BatchOutcome::Error(status, words) => {
+                    json!({"type": "errored", "error": error_of(*status, words)})
+                }
+                BatchOutcome::Unprocessed => json!({"type": "expired"}),
+            };
+            format!("{}\n", json!({"custom_id": id, "result": result}))
+        };
+        let document = |body: &Value| Reply::new(200, "application/json", body.to_string());
+        let lines = |results: &[(String, BatchOutcome)]| {
+            Reply::new(200, "application/x-jsonl", results.iter().map(line).collect::<String>())
+        };
+        match scene {
+            BatchScene::Accepted { id } => vec![document(&batch(id, "in_progress", 0, 3))],
+            BatchScene::Listed { id, key, requests } => {
+                let listed = json!({"data": [batch(id, "ended", *requests, *requests)], "has_more": false});
+                let results = (0..*requests).map(|nth| (format!("{key}-{nth}"), BatchOutcome::Unprocessed));
+                vec![document(&listed), lines(&results.collect::<Vec<_>>())]
+            }
+            BatchScene::Open { finished, requests } => {
+                vec![document(&batch("b", "in_progress", *finished, *requests))]
+            }
+            BatchScene::Ended { requests } => vec![document(&batch("b", "ended", *requests, *requests))],
+            BatchScene::Results(results) => vec![lines(results)],
+            BatchScene::Cancelled { id } => vec![document(&batch(id, "canceling", 0, 3))],
+        }
+    }
+
+    fn error(&self, status: u16, words: &str) -> Reply {
+        Reply::new(status, "application/json", error_of(status, words).to_string())
     }
 }
 
@@ -100,19 +182,6 @@ impl Protocol for Messages {
     }
 
     fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
-        let mut content = Vec::new();
-        if !completion.reasoning.is_empty() {
-            content.push(json!({"type": "thinking", "thinking": completion.reasoning, "signature": "EqQB"}));
-        }
-        content.push(self.block(&completion.text));
-        let whole = json!({
-            "type": "message",
-            "role": "assistant",
-            "model": "claude-test",
-            "content": content,
-            "stop_reason": reason(&completion.finish),
-            "usage": {"input_tokens": completion.usage.input_tokens, "output_tokens": completion.usage.output_tokens},
-        });
         let mut streamed = self.begin(&completion.text, &completion.reasoning);
         streamed.extend([
             json!({"type": "content_block_stop", "index": 1}),
@@ -120,22 +189,13 @@ impl Protocol for Messages {
             json!({"type": "message_stop"}),
         ]);
         vec![
-            Reply::new(200, "application/json", whole.to_string()),
+            Reply::new(200, "application/json", self.whole(completion).to_string()),
             Reply::new(200, "text/event-stream; charset=utf-8", events(&streamed)),
         ]
     }
 
     fn error(&self, status: u16, words: &str) -> Reply {
-        let kind = match status {
-            401 => "authentication_error",
-            429 => "rate_limit_error",
-            529 => "overloaded_error",
-            500.. => "api_error",
-            _ => "invalid_request_error",
-        };
-        let document =
-            json!({"type": "error", "error": {"type": kind, "message": words}, "request_id": "req_1"});
-        Reply::new(status, "application/json", document.to_string())
+        BatchProtocol::error(self, status, words)
     }
 
     fn error_within(&self, text: &str, words: &str) -> Option<Reply> {

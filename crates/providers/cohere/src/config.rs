@@ -14,6 +14,9 @@ pub const DEFAULT_URL: &str = "https://api.cohere.com";
 /// The environment variable from which Cohere's SDKs read the key.
 pub const DEFAULT_KEY_ENV: &str = "CO_API_KEY";
 
+/// The identifier of one of Cohere's models, for messages.
+pub const EXAMPLE_MODEL: &str = "command-a-03-2025";
+
 /// The configuration of a Command model behind Cohere's chat API.
 ///
 /// ```

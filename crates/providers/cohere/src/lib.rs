@@ -39,4 +39,4 @@ mod encode;
 mod wire;
 
 pub use cohere::Cohere;
-pub use config::{CohereConfig, DEFAULT_KEY_ENV, DEFAULT_URL};
+pub use config::{CohereConfig, DEFAULT_KEY_ENV, DEFAULT_URL, EXAMPLE_MODEL};

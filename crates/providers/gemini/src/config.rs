@@ -13,6 +13,12 @@ use crate::{Gemini, ThinkingLevel};
 /// The address of the Gemini API (AI Studio).
 pub const DEFAULT_URL: &str = "https://generativelanguage.googleapis.com";
 
+/// The environment variable from which Google's SDKs read the key of the Gemini API.
+pub const DEFAULT_KEY_ENV: &str = "GEMINI_API_KEY";
+
+/// The identifier of one of Google's models, for messages.
+pub const EXAMPLE_MODEL: &str = "gemini-3.5-flash";
+
 /// One of Google's two APIs for Gemini models.
 ///
 /// ```
@@ -142,7 +148,7 @@ impl GeminiConfig {
         }
         wire.capabilities = self.capabilities.apply(wire.capabilities);
         let (wire, usual_url, usual_key, auth) = match self.preset {
-            Preset::Gemini => (wire, DEFAULT_URL.to_owned(), "GEMINI_API_KEY", Gemini::AUTH),
+            Preset::Gemini => (wire, DEFAULT_URL.to_owned(), DEFAULT_KEY_ENV, Gemini::AUTH),
             Preset::Vertex => {
                 let missing = "Vertex AI requires a project: set `project` or the environment variable GOOGLE_CLOUD_PROJECT";
                 let project = self.project.as_deref().ok_or_else(|| config(missing))?;

@@ -47,7 +47,7 @@ mod encode;
 mod gemini;
 mod wire;
 
-pub use config::{DEFAULT_URL, GeminiConfig, Preset, Resolved};
+pub use config::{DEFAULT_KEY_ENV, DEFAULT_URL, EXAMPLE_MODEL, GeminiConfig, Preset, Resolved};
 pub use formwork_core::Overrides;
 pub use gemini::{Gemini, ThinkingLevel};
 

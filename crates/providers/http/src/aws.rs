@@ -18,7 +18,7 @@ use tokio::process::Command;
 
 use crate::client::{Kept, client, request_of};
 use crate::fault::before_head;
-use crate::secrets::Secrets;
+use crate::secrets::SentSecrets;
 use crate::settings::Settings;
 use crate::{Credentials, HttpTransport};
 
@@ -43,8 +43,7 @@ pub struct AwsCredentials {
     profile: Option<String>,
     /// The reason for which there is no role: the chain goes on with other sources.
     no_role: Arc<Mutex<Option<String>>>,
-    /// Every session token that was ever sent.
-    known: Mutex<Secrets>,
+    known: SentSecrets,
 }
 
 impl AwsCredentials {
@@ -77,7 +76,7 @@ impl AwsCredentials {
             signer: Signer::new(context, chain, RequestSigner::new(service, region)),
             profile: profile.map(str::to_owned),
             no_role,
-            known: Mutex::default(),
+            known: SentSecrets::default(),
         }
     }
 }
@@ -107,14 +106,14 @@ impl Credentials for AwsCredentials {
         signed.headers.remove(HOST);
         if let Some(token) = signed.headers.get("x-amz-security-token").and_then(|token| token.to_str().ok())
         {
-            self.known.lock().unwrap_or_else(PoisonError::into_inner).add(token);
+            self.known.add(token);
         }
         crate::header::add(&mut request.headers, &signed.headers);
         Ok(())
     }
 
     fn redact(&self, text: &str) -> String {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).redact(text)
+        self.known.redact(text)
     }
 }
 

@@ -1,16 +1,16 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use formwork_core::{Fault, FaultKind};
 use gcp_auth::TokenProvider;
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue};
 use tokio::sync::OnceCell;
 
 use crate::Credentials;
-use crate::secrets::Secrets;
+use crate::secrets::{SentSecrets, sensitive};
 
 /// Google's application default credentials: each request has an access token of them as `Authorization: Bearer`.
 ///
@@ -28,8 +28,7 @@ use crate::secrets::Secrets;
 #[derive(Default)]
 pub struct GoogleCredentials {
     provider: OnceCell<Arc<dyn TokenProvider>>,
-    /// Every token that was ever sent.
-    known: Mutex<Secrets>,
+    known: SentSecrets,
 }
 
 /// The scope of all services of Google Cloud; what an account may do is limited by its roles.
@@ -54,17 +53,14 @@ impl Credentials for GoogleCredentials {
         };
         let provider = self.provider.get_or_try_init(gcp_auth::provider).await.map_err(failed)?;
         let token = provider.token(&SCOPES).await.map_err(failed)?;
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).add(token.as_str());
-        let value = HeaderValue::try_from(format!("Bearer {}", token.as_str()));
-        let mut value =
-            value.map_err(|_| Fault::new(FaultKind::Auth, "the access token fits into no header"))?;
-        value.set_sensitive(true);
+        self.known.add(token.as_str());
+        let value = sensitive(format!("Bearer {}", token.as_str()), "access token")?;
         request.headers.insert(AUTHORIZATION, value);
         Ok(())
     }
 
     fn redact(&self, text: &str) -> String {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).redact(text)
+        self.known.redact(text)
     }
 }
 

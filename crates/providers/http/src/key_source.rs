@@ -1,7 +1,6 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,7 +14,7 @@ use tokio::process::Command;
 use tokio::time::{Instant, timeout};
 
 use crate::header::header;
-use crate::secrets::Secrets;
+use crate::secrets::{SentSecrets, sensitive};
 use crate::{ConfigError, Credentials, Key};
 
 /// The source of an API key that is renewed: a command that prints it, such as `["vault", "kv", "get", "-field=key",
@@ -43,8 +42,7 @@ pub struct KeySource {
     prefix: &'static str,
     lifetime: Duration,
     current: tokio::sync::Mutex<Option<(Key, Instant)>>,
-    /// Every key that was ever sent: servers quote keys in messages.
-    known: Mutex<Secrets>,
+    known: SentSecrets,
 }
 
 enum Place {
@@ -79,7 +77,7 @@ impl KeySource {
             prefix: Auth::BEARER.prefix,
             lifetime: Duration::from_secs(300),
             current: tokio::sync::Mutex::default(),
-            known: Mutex::default(),
+            known: SentSecrets::default(),
         }
     }
 
@@ -121,17 +119,14 @@ impl KeySource {
         let key = self.read().await.map_err(|reason| {
             Fault::new(FaultKind::Auth, format!("{} gave no API key: {reason}", self.place))
         })?;
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).add(key.expose());
+        self.known.add(key.expose());
         let value = self.value(&key);
         *current = Some((key, Instant::now()));
         value
     }
 
     fn value(&self, key: &Key) -> Result<HeaderValue, Fault> {
-        let value = HeaderValue::try_from(format!("{}{}", self.prefix, key.expose()));
-        let mut value = value.map_err(|_| Fault::new(FaultKind::Auth, "the API key fits into no header"))?;
-        value.set_sensitive(true);
-        Ok(value)
+        sensitive(format!("{}{}", self.prefix, key.expose()), "API key")
     }
 
     async fn read(&self) -> Result<Key, String> {
@@ -179,7 +174,7 @@ impl Credentials for KeySource {
     }
 
     fn redact(&self, text: &str) -> String {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).redact(text)
+        self.known.redact(text)
     }
 }
 

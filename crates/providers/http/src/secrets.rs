@@ -1,3 +1,10 @@
+use std::sync::{Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use formwork_core::{Fault, FaultKind};
+use http::HeaderValue;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 
 /// The text that replaces a secret.
@@ -19,7 +26,8 @@ impl Secrets {
         // Servers' messages are quoted, which escapes quotation marks and backslashes.
         let quoted = format!("{secret:?}");
         let escaped = quoted.trim_start_matches('"').strip_suffix('"').unwrap_or(&quoted);
-        let mut forms = vec![escaped.to_owned(), percent(secret), percent(secret).to_lowercase()];
+        let percent = utf8_percent_encode(secret, RESERVED).to_string();
+        let mut forms = vec![escaped.to_owned(), percent.to_lowercase(), percent];
         // Within a longer text in base64, such as `user:KEY`, a secret has one of three forms.
         forms.extend((0..3).flat_map(|before| base64(secret, before)));
         for form in forms {
@@ -41,41 +49,41 @@ impl Secrets {
     }
 }
 
-/// Returns a text with all but letters, digits and `-._~` percent-encoded (RFC 3986, section 2.1).
-fn percent(secret: &str) -> String {
-    let encoded = secret.bytes().map(|byte| match byte {
-        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    });
-    encoded.collect()
+/// Every secret that credentials have sent, because servers quote old ones too.
+#[derive(Default)]
+pub(crate) struct SentSecrets(Mutex<Secrets>);
+
+impl SentSecrets {
+    pub(crate) fn add(&self, secret: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(secret);
+    }
+
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).redact(text)
+    }
 }
+
+/// Returns a header's value that is never printed. `name` is the name of the secret in the fault.
+pub(crate) fn sensitive(value: String, name: &str) -> Result<HeaderValue, Fault> {
+    let value = HeaderValue::try_from(value);
+    let mut value =
+        value.map_err(|_| Fault::new(FaultKind::Auth, format!("the {name} fits into no header")))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The characters that are percent-encoded: all but letters, digits and `-._~` (RFC 3986, section 2.1).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Returns the digits of a secret in base64, in both alphabets (RFC 4648), that do not depend on the bytes around it. `before` is
 /// the number of bytes before it in its group of three. Nothing for a secret that is too short to be recognised.
 fn base64(secret: &str, before: usize) -> Vec<String> {
-    let alphabet = |end: &str| {
-        let digits = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(end.chars());
-        digits.collect::<Vec<char>>()
-    };
-    let bits: Vec<u8> = std::iter::repeat_n(0, before)
-        .chain(secret.bytes())
-        .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1))
-        .collect();
-    let first = (before * 8).div_ceil(6);
-    let digits: Vec<usize> = bits
-        .chunks_exact(6)
-        .skip(first)
-        .map(|six| six.iter().fold(0, |digit, bit| digit << 1 | usize::from(*bit)))
-        .collect();
-    if digits.len() < MIN_PART {
-        return Vec::new();
-    }
-    let form = |end| {
-        let alphabet = alphabet(end);
-        digits.iter().filter_map(|digit| alphabet.get(*digit)).collect()
-    };
-    vec![form("+/"), form("-_")]
+    let bytes = [&[0; 2][..before], secret.as_bytes()].concat();
+    // A digit has six bits; those of digits that also have bits of other bytes are left out.
+    let (first, end) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
+    let digits =
+        [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|alphabet| alphabet.encode(&bytes)[first..end].to_owned());
+    digits.into_iter().filter(|digits| digits.len() >= MIN_PART).collect()
 }
 
 fn without(text: &str, secret: &str) -> String {

@@ -73,6 +73,11 @@ pub struct Preset {
     pub base_url: Option<String>,
     /// The environment variable with the key. Empty: the server needs none.
     pub api_key_env: String,
+    /// The identifier of one of the vendor's models, for messages. `None`: every customer or server has different ones.
+    pub example: Option<String>,
+    /// Whether the vendor serves the models of other vendors.
+    #[serde(default)]
+    pub is_host: bool,
     /// The request header that carries the key.
     #[serde(default)]
     pub key_header: KeyHeader,

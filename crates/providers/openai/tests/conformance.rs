@@ -4,10 +4,13 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Trouble};
+use formwork_conformance::{
+    BatchOutcome, BatchProtocol, BatchScene, Live, Protocol, Reply, SentRequest, ServerAnswer, Trouble,
+};
 use formwork_core::{Finish, SharedProvider};
 use formwork_http::HttpTransport;
-use formwork_openai::{Api, MaxTokensField, OpenAi};
+use formwork_openai::{Api, MaxTokensField, OpenAi, OpenAiBatches};
+use formwork_wire::batch::SharedBatchApi;
 use formwork_wire::http::Request;
 use formwork_wire::{Bytes, Http, SharedTransport};
 use serde_json::{Value, json};
@@ -15,6 +18,8 @@ use serde_json::{Value, json};
 fn main() -> ExitCode {
     formwork_conformance::provider(Chat)
         .protocol(Responses)
+        .batches(Files { name: "batches", api: Api::Chat, whole })
+        .batches(Files { name: "responses::batches", api: Api::Responses, whole: response })
         .live(Live::new("llama-server", "cargo xtask servers up llama-server", llama_server))
         .live(Live::new("litellm", "cargo xtask servers up llama-server litellm", litellm))
         .run()
@@ -46,7 +51,7 @@ impl Protocol for Chat {
     }
 
     fn say(&self, completion: &ServerAnswer) -> Vec<Reply> {
-        vec![whole(completion), streamed(completion)]
+        vec![json_reply(&whole(completion)), streamed(completion)]
     }
 
     fn error(&self, status: u16, words: &str) -> Reply {
@@ -230,6 +235,77 @@ impl Protocol for Responses {
     }
 }
 
+/// The Batch API, with the requests of one of the two APIs.
+struct Files {
+    name: &'static str,
+    api: Api,
+    /// The body of a response.
+    whole: fn(&ServerAnswer) -> Value,
+}
+
+impl Files {
+    fn line(&self, (id, outcome): &(String, BatchOutcome)) -> Value {
+        let (status, body) = match outcome {
+            BatchOutcome::Answer(answer) => (200, (self.whole)(answer)),
+            BatchOutcome::Error(status, words) => (*status, error(words)),
+            BatchOutcome::Unprocessed => {
+                let error =
+                    json!({"code": "batch_expired", "message": "This request could not be executed."});
+                return json!({"id": "batch_req_1", "custom_id": id, "response": null, "error": error});
+            }
+        };
+        let response = json!({"status_code": status, "request_id": "req_1", "body": body});
+        json!({"id": "batch_req_1", "custom_id": id, "response": response, "error": null})
+    }
+}
+
+impl BatchProtocol for Files {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn api(&self, transport: SharedTransport) -> SharedBatchApi {
+        Arc::new(OpenAiBatches::new(OpenAi::new("gpt-4o-mini").with_api(self.api), transport))
+    }
+
+    fn replies(&self, scene: &BatchScene) -> Vec<Reply> {
+        let batch = |status: &str, finished: u64, requests: u64| {
+            let counts = json!({"total": requests, "completed": finished, "failed": 0});
+            json!({"id": "batch_1", "status": status, "request_counts": counts, "output_file_id": "o", "error_file_id": "e"})
+        };
+        let bodies = match scene {
+            BatchScene::Accepted { id } => vec![json!({"id": "file_1"}), json!({"id": id})],
+            BatchScene::Listed { id, key, requests } => {
+                let mut listed = batch("completed", *requests, *requests);
+                (listed["id"], listed["metadata"]) = (json!(id), json!({"formwork": key}));
+                vec![json!({"data": [listed], "has_more": false})]
+            }
+            BatchScene::Open { finished, requests } => vec![batch("in_progress", *finished, *requests)],
+            BatchScene::Ended { requests } => vec![batch("completed", *requests, *requests)],
+            BatchScene::Cancelled { .. } => vec![batch("cancelling", 0, 3)],
+            BatchScene::Results(results) => {
+                let is_good = |outcome: &BatchOutcome| matches!(outcome, BatchOutcome::Answer(_));
+                let (good, bad): (Vec<_>, Vec<_>) = results.iter().partition(|(_, outcome)| is_good(outcome));
+                let files = [good, bad].map(|lines| {
+                    let lines = lines.into_iter().map(|line| format!("{}\n", self.line(line)));
+                    Reply::new(200, "application/octet-stream", lines.collect::<String>())
+                });
+                let expired = json_reply(&batch("expired", 3, 4));
+                return [expired].into_iter().chain(files).collect();
+            }
+        };
+        bodies.iter().map(json_reply).collect()
+    }
+
+    fn error(&self, status: u16, words: &str) -> Reply {
+        Chat.error(status, words)
+    }
+}
+
+fn json_reply(body: &Value) -> Reply {
+    Reply::new(200, "application/json", body.to_string())
+}
+
 /// A response that is not streamed.
 fn response(completion: &ServerAnswer) -> Value {
     let reason = match &completion.finish {
@@ -338,21 +414,20 @@ fn content(completion: &ServerAnswer) -> (&'static str, &str) {
     (if completion.finish == Finish::Refused { "refusal" } else { "content" }, &completion.text)
 }
 
-fn whole(completion: &ServerAnswer) -> Reply {
+fn whole(completion: &ServerAnswer) -> Value {
     let (name, text) = content(completion);
     let mut message = json!({"role": "assistant", "content": null, name: text});
     if !completion.reasoning.is_empty() {
         message["reasoning_content"] = json!(completion.reasoning);
     }
-    let body = json!({
+    json!({
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1_790_000_000,
         "model": "gpt-4o-mini-2024-07-18",
         "choices": [{"index": 0, "message": message, "finish_reason": reason(&completion.finish)}],
         "usage": usage(completion),
-    });
-    Reply::new(200, "application/json", body.to_string())
+    })
 }
 
 fn streamed(completion: &ServerAnswer) -> Reply {

@@ -36,9 +36,9 @@ pub enum Outlook {
     },
 }
 
-/// The state of a value that has ended.
+/// The validity of a value that has ended, as far as it can be known then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Validity {
     /// The value satisfies the schema at its place.
     Valid,
     /// Some keyword can be judged only with more of the document, or by the whole contract.
@@ -55,8 +55,8 @@ pub struct Ended<'a> {
     pub(super) text: &'a str,
     /// Its bytes in the text.
     pub span: Span,
-    /// Whether it satisfies the schema.
-    pub verdict: Verdict,
+    /// Whether it satisfies the schema, as far as it can be known.
+    pub validity: Validity,
 }
 
 impl Ended<'_> {

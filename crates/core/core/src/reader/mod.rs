@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Context, Report, Stage, Violation};
-pub use ended::{Ended, Outlook, Verdict};
+pub use ended::{Ended, Outlook, Validity};
 pub use follow::Follower;
 use frame::{Dependent, Eval, Frame, Reason, path_of};
 use judged::Judged;
@@ -45,14 +45,14 @@ pub(crate) use places::Places;
 /// costs the bytes of the value that ends.
 ///
 /// ```
-/// use formwork_core::{Level, Outline, Outlook, Reader, Verdict};
+/// use formwork_core::{Level, Outline, Outlook, Reader, Validity};
 ///
 /// let schema = serde_json::json!({"properties": {"name": {"type": "string"}, "risks": {"items": {"enum": ["low", "high"]}}}});
 /// let (outline, mut reader) = (Outline::new(&schema, None), Reader::new(Level::Clean));
 /// let mut paths = Vec::new();
 /// for chunk in ["Here: {\"name\": \"Ada\", \"ri", "sks\": [\"low\", \"mod", "erate\"]"] {
 ///     reader.push(&outline, chunk, |ended| {
-///         paths.extend((ended.verdict == Verdict::Valid).then(|| ended.path().to_string()));
+///         paths.extend((ended.validity == Validity::Valid).then(|| ended.path().to_string()));
 ///     });
 /// }
 /// assert_eq!(paths, ["$.name", "$.risks[0]"]);
@@ -204,8 +204,8 @@ impl Reader {
         self.lexer.snapshot(&self.text)
     }
 
-    /// Reads the next chunk, and calls `ended` for each value of the document that ends. Once the document cannot become valid, the verdict
-    /// of each value is [`Verdict::Impossible`].
+    /// Reads the next chunk, and calls `ended` for each value of the document that ends. Once the document cannot become valid, the validity
+    /// of each value is [`Validity::Impossible`].
     pub fn push(&mut self, outline: &Outline, chunk: &str, mut ended: impl FnMut(Ended<'_>)) -> &Outlook {
         if self.text.is_empty() && outline.takes_scalars() {
             self.lexer = std::mem::replace(&mut self.lexer, Lexer::new(Level::Strict)).with_scalars(true);
@@ -328,8 +328,8 @@ impl Reader {
             Token::End(_) => {
                 self.frames.pop();
                 self.ended = self.frames.is_empty();
-                let verdict = Verdict::Impossible;
-                ended(Ended { frames: &self.frames, text: &self.text, span: event.span, verdict });
+                let validity = Validity::Impossible;
+                ended(Ended { frames: &self.frames, text: &self.text, span: event.span, validity });
             }
             Token::Edit(_) => {}
         }
@@ -442,9 +442,9 @@ impl Reader {
     /// Takes a value that has ended off the open ones.
     fn close(&mut self, outline: &Outline, event: Event, ended: &mut dyn FnMut(Ended<'_>)) {
         let Some(frame) = self.frames.pop() else { return };
-        let mut verdict = if frame.is_soft { Verdict::Undecided } else { Verdict::Valid };
+        let mut validity = if frame.is_soft { Validity::Undecided } else { Validity::Valid };
         for to in frame.undecided() {
-            verdict = Verdict::Undecided;
+            validity = Validity::Undecided;
             if let Dependent::Outer(at) = to
                 && let Some(eval) = self.frames.last_mut().and_then(|outer| outer.evals.get_mut(at as usize))
             {
@@ -456,7 +456,7 @@ impl Reader {
             outer.is_soft |= frame.is_soft;
         } else {
             self.ended = true;
-            let is_whole = verdict == Verdict::Undecided && !frame.has_absent;
+            let is_whole = validity == Validity::Undecided && !frame.has_absent;
             if let Some(wrong) = outline.structure().filter(|_| is_whole).and_then(|structure| {
                 let value = serde_json::from_str(event.span.of(&self.text)).ok()?;
                 let mut report = Report::default();
@@ -470,11 +470,11 @@ impl Reader {
             }
         }
         if matches!(self.outlook, Outlook::Impossible { .. }) {
-            verdict = Verdict::Impossible;
+            validity = Validity::Impossible;
         } else {
             self.valid.end = event.span.end;
         }
-        ended(Ended { frames: &self.frames, text: &self.text, span: event.span, verdict });
+        ended(Ended { frames: &self.frames, text: &self.text, span: event.span, validity });
         if self.spare.len() < MAX_SPARE {
             self.spare.push(frame);
         }

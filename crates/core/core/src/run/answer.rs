@@ -12,7 +12,7 @@ use super::step::External;
 use super::{Run, State};
 use crate::log_prob::LogProbs;
 use crate::{
-    Ask, CallResult, Completion, Connection, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan,
+    Ask, Call, CallResult, Completion, Connection, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan,
     Severity, Time, Usage, Violation, Warning,
 };
 
@@ -39,23 +39,13 @@ impl Run {
         let written = completion.text.len() - continued + completion.reasoning.len();
         completion.usage = completion.usage.or_estimate(&call, written);
         let text: Arc<str> = completion.text.as_str().into();
-        let question = Question {
-            plan,
-            call: &call,
-            ask: &self.request.ask,
-            draft: self.drafts.current(),
-            context: self.context(),
-            source: &self.source,
-            attempt: self.attempt(),
-            text: &text,
-            entry: self.ledger.len(),
-            cut_by: match completion.finish {
-                _ if self.is_late(plan, now) => "the deadline",
-                Finish::Length => "the limit of tokens",
-                _ if completion.closed_at.is_some() => "the limit of tokens",
-                _ => "the end of the text",
-            },
+        let cut_by = match completion.finish {
+            _ if self.is_late(plan, now) => "the deadline",
+            Finish::Length => "the limit of tokens",
+            _ if completion.closed_at.is_some() => "the limit of tokens",
+            _ => "the end of the text",
         };
+        let question = self.question(plan, &call, &text, cut_by);
         let mut examined = question.examine(&completion, stopped);
         if examined.exceeds_bound {
             // The server does not enforce the bounds of a schema; whether it enforces the rest is shown without them.
@@ -163,18 +153,7 @@ impl Run {
         }
         let call = Arc::clone(call);
         let text: Arc<str> = received.text.as_str().into();
-        let question = Question {
-            plan,
-            call: &call,
-            ask: &self.request.ask,
-            draft: self.drafts.current(),
-            context: self.context(),
-            source: &self.source,
-            attempt: self.attempt(),
-            text: &text,
-            entry: self.ledger.len(),
-            cut_by: "the end of the text",
-        };
+        let question = self.question(plan, &call, &text, "the end of the text");
         let begun = question.begun(&received).map(|draft| (draft, text));
         if fault.kind == FaultKind::Unreachable && fault.connection.is_none() {
             fault = fault.with_connection(Connection::Broken);
@@ -182,6 +161,29 @@ impl Run {
         // The ledger has no separate entry for the probe before a failed call, so its usage is added here.
         let usage = received.probe.as_deref().map_or(usage, |probe| usage.plus(*probe));
         self.failed_after(plan, now, fault, usage, begun);
+    }
+
+    /// Returns the request that the answer to this call is examined against. `cut_by` is the limit that ended an answer that was cut
+    /// off.
+    fn question<'a>(
+        &'a self,
+        plan: &'a Plan,
+        call: &'a Call,
+        text: &'a Arc<str>,
+        cut_by: &'static str,
+    ) -> Question<'a> {
+        Question {
+            plan,
+            call,
+            ask: &self.request.ask,
+            draft: self.drafts.current(),
+            context: self.context(),
+            source: &self.source,
+            attempt: self.attempt(),
+            text,
+            entry: self.ledger.len(),
+            cut_by,
+        }
     }
 
     /// Requests only the rest of an answer from now on, if its beginning can be continued. The call counts as the one that it continues.

@@ -87,7 +87,11 @@ fn strictest(protocol: &Shared) -> Call {
     call(protocol.provider(Script::new([])).capabilities().enforcement)
 }
 
-fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {
+pub(crate) fn equal<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    found: &T,
+    expected: &T,
+) -> Result<(), String> {
     if found == expected {
         return Ok(());
     }
@@ -95,6 +99,6 @@ fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) ->
     Err(format!("{what}: found {}, expected {}", short(&found), short(&expected)))
 }
 
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     text.chars().take(400).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use formwork_core::{
-    Context, Inline, JsonPath, Level, Outline, Outlook, Reader, Report, Span, Structure, Validator, Verdict,
+    Context, Inline, JsonPath, Level, Outline, Outlook, Reader, Report, Span, Structure, Validator, Validity,
 };
 use formwork_schema::{compile, contract_for};
 use formwork_testkit::{any_schema, instance, near_misses, schema};
@@ -25,7 +25,7 @@ fn outline(schema: &Value) -> Outline {
 struct Read {
     outlook: Outlook,
     valid: Span,
-    ended: Vec<(JsonPath, Span, Verdict)>,
+    ended: Vec<(JsonPath, Span, Validity)>,
 }
 
 /// Reads a text in chunks of these sizes, in characters, and the rest in one.
@@ -34,7 +34,7 @@ fn read(outline: &Outline, text: &str, sizes: &[usize], level: Level, stored: bo
     for size in sizes.iter().copied().chain([usize::MAX]) {
         let end = rest.char_indices().nth(size).map_or(rest.len(), |(at, _)| at);
         let (chunk, after) = rest.split_at(end);
-        reader.push(outline, chunk, |end| ended.push((end.path(), end.span, end.verdict)));
+        reader.push(outline, chunk, |end| ended.push((end.path(), end.span, end.validity)));
         if stored {
             let resumed: Reader = serde_json::from_str(&serde_json::to_string(&reader).unwrap()).unwrap();
             assert_eq!(resumed, reader);
@@ -42,7 +42,7 @@ fn read(outline: &Outline, text: &str, sizes: &[usize], level: Level, stored: bo
         }
         rest = after;
     }
-    reader.end(outline, |end| ended.push((end.path(), end.span, end.verdict)));
+    reader.end(outline, |end| ended.push((end.path(), end.span, end.validity)));
     let valid = reader.valid_prefix();
     Read { outlook: reader.outlook().clone(), valid: Span::new(valid.start, valid.end), ended }
 }
@@ -148,7 +148,7 @@ proptest! {
             prop_assert_eq!(&read.outlook, &outlook, "{} {}", schema, text);
             if is_found {
                 prop_assert_eq!(read.valid, Span::new(start, text.len()));
-                prop_assert!(read.ended.iter().all(|(.., verdict)| *verdict != Verdict::Impossible));
+                prop_assert!(read.ended.iter().all(|(.., validity)| *validity != Validity::Impossible));
             }
         }
     }

@@ -16,11 +16,13 @@ fn untested(providers: &Providers) -> Vec<String> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().join("tests/conformance.rs"));
     let tests: Vec<String> = crates.filter_map(|file| fs::read_to_string(file).ok()).collect();
     let calls = ["formwork_conformance::provider(", "Suite::new().live("];
-    let is_tested = |codec: &str| {
+    let is_tested = |kind: &&Kind| {
         let runs = |test: &&String| calls.iter().any(|call| test.contains(call));
-        tests.iter().filter(runs).any(|test| test.contains(&format!("{codec}::")))
+        let runs_batches = |test: &&String| !kind.has_batch() || test.contains(".batches(");
+        let codec = format!("{}::", codec(kind, providers));
+        tests.iter().filter(runs).filter(runs_batches).any(|test| test.contains(&codec))
     };
-    let kinds = providers.kinds().filter(|kind| !is_tested(&codec(kind, providers)));
+    let kinds = providers.kinds().filter(|kind| !is_tested(kind));
     kinds.map(|kind| kind.name().to_owned()).collect()
 }
 
@@ -50,4 +52,22 @@ fn every_registered_kind_runs_the_contract_of_providers() {
         Ok(Made::new(Arc::new(Scripted::new(["{}"])), "alien", "a-1"))
     });
     assert_eq!(untested(&Providers::builtin().with(alien)), ["alien"]);
+}
+
+#[test]
+fn the_access_of_a_kind_names_the_key_that_its_sections_need() {
+    let providers = Providers::builtin();
+    let accesses = || providers.kinds().filter_map(|kind| Some((kind, kind.access()?)));
+    for (kind, access) in accesses().filter(|(_, access)| !access.has_key()) {
+        let model = access.example.as_deref().unwrap_or("m");
+        // Azure has no address that is the same for all customers.
+        let address = if kind.name() == "azure" { "base_url = \"https://a.example\"" } else { "" };
+        let text = format!("[providers.a]\nkind = {:?}\nmodel = {model:?}\n{address}", kind.name());
+        let error = providers.make(Config::from_toml(&text).unwrap().section("a").unwrap()).unwrap_err();
+        let expected = format!("the environment variable `{}` is not set", access.key_env);
+        assert!(error.lacks_key() && error.message.contains(&expected), "{}: {error}", kind.name());
+    }
+    let hosts = accesses().filter(|(_, access)| access.is_host).map(|(kind, _)| kind.name());
+    assert!(hosts.eq(["cerebras", "fireworks", "groq", "openrouter", "together"]));
+    assert_eq!(accesses().filter(|(_, access)| access.example.is_some()).count(), 12);
 }
