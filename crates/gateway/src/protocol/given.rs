@@ -48,10 +48,8 @@ pub(crate) fn reduced(body: &Value) -> Value {
         // The texts are what limits, rules and evidence are about. A part without text is a placeholder.
         let messages = items(dialogue).map(|message| {
             let text = Some(texts(message)).filter(|text| !text.is_empty()).unwrap_or_else(|| ".".to_owned());
-            let role = match message["role"].as_str() {
-                Some(role @ ("system" | "developer" | "assistant")) => role,
-                _ => "user",
-            };
+            let known = ["system", "developer", "assistant"];
+            let role = message["role"].as_str().filter(|role| known.contains(role)).unwrap_or("user");
             json!({"role": role, "content": text})
         });
         let messages: Vec<_> = messages.collect();

@@ -60,7 +60,7 @@ pub(crate) fn encode<W: Wire>(wire: &W, call: &Call) -> Result<Request<Bytes>, F
     let penalises = wire.capabilities().frequency_penalty;
     let is_taken = |name: &str| {
         let is_decided = DECIDED.contains(&name) || (penalises && name == "frequency_penalty");
-        !is_decided && !(has_tools && OF_TOOLS.contains(&name))
+        !(is_decided || has_tools && OF_TOOLS.contains(&name))
     };
     if !given.contains_key("store") {
         // The client keeps what its protocol stores by default.
