@@ -262,10 +262,51 @@ fn a_target_without_an_answer_makes_no_value_surer() {
     let confidence = alone.rows()[0]["confidence"].clone();
     assert_eq!(beside.rows()[0]["confidence"], confidence, "{}", beside.stderr);
     assert_eq!(confidence[2]["doubtful"], true, "{confidence}");
-    for (ensemble, says) in [("a", "name at least two targets"), ("a,b,a", "`a` is named twice")] {
-        let ran = run(&["--ensemble", ensemble]);
-        assert!(ran.code == 2 && ran.stderr.contains(says), "{}", ran.stderr);
+    let ran = run(&["--ensemble", "a"]);
+    assert!(ran.code == 2 && ran.stderr.contains("name at least two targets"), "{}", ran.stderr);
+}
+
+/// A target that is named several times gives several samples, each with its own seed, and they agree or differ as targets do.
+#[test]
+fn a_repeated_target_is_asked_for_several_samples() {
+    let right = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
+    let wrong = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#;
+    let schema = example("person.schema.json");
+    for (more, seeds) in
+        [(&[][..], [json!(null), json!(1), json!(2)]), (&["--seed", "7"], [7, 8, 9].map(|seed| json!(seed)))]
+    {
+        let a = chat(&[wrong, right, right, r#"{"city": "Lisbon"}"#]);
+        let config = config(&[("a", &a)]);
+        let args = ["extract", "--schema", &schema, "--config", &config, "--ensemble", "a,a,a", "--json"];
+        let ran =
+            formwork(&[&args[..], more, &["Maria Lindqvist, 34, moved to Lisbon last spring."]].concat(), "");
+        let row = ran.rows().remove(0);
+        assert_eq!(
+            (&row["value"]["city"], row["calls"].as_array().unwrap().len()),
+            (&json!("Lisbon"), 4),
+            "{}",
+            ran.stderr
+        );
+        let mut sent: Vec<_> = a
+            .received()
+            .iter()
+            .take(3)
+            .map(|request| serde_json::from_slice::<Value>(&request.body).unwrap()["seed"].clone())
+            .collect();
+        sent.sort_by_key(|seed| seed.as_u64());
+        assert_eq!(sent, seeds, "{}", ran.stderr);
+        assert!(!ran.stderr.contains("temperature 0"), "{}", ran.stderr);
     }
+    let a = chat(&[right, right]);
+    let config = config(&[("a", &a)]);
+    let args =
+        ["extract", "--schema", &schema, "--config", &config, "--ensemble", "a,a", "--temperature", "0"];
+    let ran = formwork(&[&args[..], &["Maria Lindqvist, 34, moved to Lisbon last spring."]].concat(), "");
+    assert!(
+        ran.code == 0 && ran.stderr.contains("at temperature 0, the samples of `a` are the same answer"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

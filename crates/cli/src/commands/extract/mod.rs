@@ -70,11 +70,14 @@ Exit codes:
   3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
-const TEMPERATURE: &str = "Sampling temperature of the first attempt, from 0 to 2; later attempts use 2/3 and 1/3 of it [default: 0.3]";
+/// The sampling temperature of the first attempt.
+const TEMPERATURE: f64 = 0.3;
+
+const TEMPERATURE_HELP: &str = "Sampling temperature of the first attempt, from 0 to 2; later attempts use 2/3 and 1/3 of it [default: 0.3]";
 
 /// Extract valid JSON from a text with a model
 #[derive(clap::Args)]
-#[command(after_help = AFTER_HELP, mut_arg("temperature", |temperature| temperature.help(TEMPERATURE)))]
+#[command(after_help = AFTER_HELP, mut_arg("temperature", |temperature| temperature.help(TEMPERATURE_HELP)))]
 pub(crate) struct Args {
     /// The text [default: --file, else standard input]. The name of a file, `-`, `@FILE` and a URL are errors: see --file and --text
     #[arg(value_name = "TEXT")]
@@ -137,8 +140,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "quote", num_args = 0..=1, require_equals = true, default_missing_value = "find")]
     #[arg(value_parser = one_of::<Places, 2>(["find", "quote"]), hide_possible_values = true)]
     evidence: Option<Places>,
-    /// Ask each of these targets (KIND/MODEL, or a provider of the configuration), and merge their answers value by value. In one more call,
-    /// the first target chooses between the candidates of values on which they differ; `disputed` of --json lists the undecided ones
+    /// Ask each of these targets (KIND/MODEL, or a provider of the configuration), and merge their answers value by value. A name that is
+    /// repeated is asked for one more sample, with another seed. In one more call, the first target chooses between the candidates of values on which they differ; `disputed` of --json lists the undecided ones
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', conflicts_with_all = ["jsonl", "model", "provider"])]
     ensemble: Vec<String>,
     /// Ask the targets after the first one only if a value of its answer has a confidence below X, from 0 to 1
@@ -198,22 +201,30 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     if args.ensemble.len() == 1 {
         return Err(Failed::usage("--ensemble: name at least two targets, with commas between"));
     }
-    if let Some(twice) = args
-        .ensemble
-        .iter()
-        .enumerate()
-        .find_map(|(at, one)| args.ensemble.get(..at)?.iter().find(|other| *other == one))
-    {
-        return Err(Failed::usage(format!("--ensemble: `{twice}` is named twice")));
-    }
     let of = |error: &Error| failed(error, Some(&name));
     let (mut asked, mut defaults, mut arbiter) = (Vec::new(), Defaults::default(), None);
+    let mut known: Vec<(String, Requests<'_>, Extractor<Value>)> = Vec::new();
     for (target, targets) in args.targets.split(&args.ensemble) {
-        let requests = Requests::of(args, &targets, providers).await?;
-        let extractor = requests.extractor(usable.clone()).map_err(|error| of(&error))?;
-        defaults = defaults.or(requests.opened.defaults.clone());
-        arbiter.get_or_insert_with(|| requests.follow_up());
-        asked.push((target, requests.extraction(&extractor, text.clone(), Some(&name)), extractor));
+        if !known.iter().any(|(other, ..)| *other == target) {
+            let requests = Requests::of(args, &targets, providers).await?;
+            let extractor = requests.extractor(usable.clone()).map_err(|error| of(&error))?;
+            defaults = defaults.or(requests.opened.defaults.clone());
+            arbiter.get_or_insert_with(|| requests.follow_up());
+            known.push((target.clone(), requests, extractor));
+        }
+        let Some((_, requests, extractor)) = known.iter().find(|(other, ..)| *other == target) else {
+            continue;
+        };
+        let mut input = Input::from(text.clone());
+        let earlier = asked.iter().filter(|(other, _)| *other == target).count() as u64;
+        if earlier > 0 {
+            // With one seed, the samples of a target are the same answer; the default seed of a model in process is constant.
+            input.seed = Some(args.sampling.seed.unwrap_or_default().wrapping_add(earlier));
+            if requests.temperature() == 0.0 {
+                say!("warning: --ensemble: at temperature 0, the samples of `{target}` are the same answer");
+            }
+        }
+        asked.push((target, requests.extraction(extractor, input, Some(&name))));
     }
     let requests = match asked.is_empty() {
         true => Some(Requests::new(args, providers).await?),
@@ -234,7 +245,7 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
         html: args.html.as_deref(),
     });
     let of_single = single.as_ref().map(|asks| &asks.extractor);
-    let extractor = of_single.or(asked.first().map(|(_, _, extractor)| extractor));
+    let extractor = of_single.or(known.first().map(|(_, _, extractor)| extractor));
     let Some(extractor) = extractor.cloned() else { return Err(Failed::usage("no target was named")) };
     let doubt = doubt(args, calibration.as_ref());
     let output = one::Output { verbose: args.verbose, json: args.json, stream: args.stream, shown, doubt };
@@ -254,7 +265,6 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
             one::show(result, &[], Vec::new(), output, of)
         }
         None => {
-            let asked = asked.into_iter().map(|(target, extraction, _)| (target, extraction)).collect();
             let arbiter = arbiter.unwrap_or_default();
             let ensemble = Ensemble::new(extractor.plan().contract(), &text, asked)
                 .with_second_opinion_below(args.second_opinion_below)
@@ -446,14 +456,19 @@ impl<'a> Requests<'a> {
     fn extraction(
         &self,
         extractor: &Extractor<Value>,
-        input: String,
+        input: impl Into<Input>,
         name: Option<&str>,
     ) -> Extraction<Value> {
-        let extraction = extractor.extraction(Input::from(input));
+        let extraction = extractor.extraction(input);
         let Some(recorder) = self.opened.recorder(self.ledger.clone(), "extract") else { return extraction };
         let digest = extractor.plan().contract().digest();
         let name = name.map(str::to_owned);
         extraction.with_observer(recorder.with_run(|run| run.with_contract(name, Some(digest))))
+    }
+
+    /// Returns the sampling temperature of the first attempt.
+    fn temperature(&self) -> f64 {
+        self.args.sampling.temperature.or(self.opened.defaults.temperature).unwrap_or(TEMPERATURE)
     }
 
     fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {
@@ -461,7 +476,7 @@ impl<'a> Requests<'a> {
         let schema::Usable { schema, unwrapped, rules, examples, .. } = usable;
         let own = Defaults {
             max_attempts: Some(3),
-            temperature: Some(0.3),
+            temperature: Some(TEMPERATURE),
             timeout_seconds: Some(120.0),
             ..Defaults::default()
         };
