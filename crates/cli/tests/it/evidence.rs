@@ -312,11 +312,11 @@ fn a_repeated_target_is_asked_for_several_samples() {
 #[test]
 fn values_that_were_not_found_are_asked_for_their_quotes_in_one_call() {
     let answer = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lissabon"}"#;
-    let text = "Maria Lindqvist is thirty-four and moved to the capital of Portugal.";
+    let text = "Maria Lindqvist is trente-quatre and moved to the capital of Portugal.";
     let schema = example("person.schema.json");
     for (quotes, statuses) in [
-        (r#"{"age": "thirty-four", "city": "capital of Portugal"}"#, ["exact", "quoted", "quoted"]),
-        (r#"{"age": "thirty-five", "city": null}"#, ["exact", "not_found", "not_found"]),
+        (r#"{"age": "trente-quatre", "city": "capital of Portugal"}"#, ["exact", "quoted", "quoted"]),
+        (r#"{"age": "trente-cinq", "city": null}"#, ["exact", "not_found", "not_found"]),
     ] {
         let server = chat(&[answer, quotes]);
         let config = config(&[("a", &server)]);
@@ -355,7 +355,7 @@ fn values_that_were_not_found_are_asked_for_their_quotes_in_one_call() {
 
 #[test]
 fn the_configuration_and_the_contract_ask_for_quotes_and_the_flag_has_precedence() {
-    let text = "She is thirty-four.";
+    let text = "She is trente-quatre.";
     let setting = |name: &str, of: &str| match of {
         "" => String::new(),
         of => format!("[defaults]\n{name} = \"{of}\"\n"),
@@ -372,7 +372,7 @@ fn the_configuration_and_the_contract_ask_for_quotes_and_the_flag_has_precedence
         let case = format!("{of_config} {of_contract} {flag}");
         let own = if of_contract.is_empty() { String::new() } else { format!("evidence: {of_contract}\n") };
         let contract = temporary("quotes.yaml", format!("schema: '{{age: int}}'\n{own}"));
-        let answers = [r#"{"age": 34}"#, r#"{"age": "thirty-four"}"#];
+        let answers = [r#"{"age": 34}"#, r#"{"age": "trente-quatre"}"#];
         let row = json!({"id": 1, "input": text}).to_string();
         for (more, input) in [(text, ""), ("--jsonl", row.as_str())] {
             let server = chat(&answers);
