@@ -201,7 +201,7 @@ fn rows_have_their_confidence_by_the_calibration_of_the_configuration() {
         "points": [[0.0, 0.25], [1.0, 0.75]]}]});
     temporary("configured-calibration.json", fitted.to_string());
     let answer = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#;
-    let server = chat(&[answer; 4]);
+    let server = chat(&[answer; 6]);
     let sections = std::fs::read_to_string(config(&[("a", &server), ("b", &server)])).unwrap();
     let text = format!("[defaults]\ncalibration = \"configured-calibration.json\"\n{sections}");
     let config = &temporary("configured-calibration.toml", text);
@@ -225,6 +225,28 @@ fn rows_have_their_confidence_by_the_calibration_of_the_configuration() {
     assert_eq!(ran.rows()[0].get("confidence"), None, "{}", ran.stdout);
     let ran = run("b", &["--flag-below", "0.5"]);
     assert_eq!(ran.rows()[0]["confidence"][2].get("probability"), None, "{}", ran.stdout);
+    // The target that answers has one, although the command names none.
+    let args = ["extract", "--schema", schema, "--jsonl", "--config", config];
+    let ran = formwork(&args, &rows);
+    assert_eq!(ran.rows()[0]["confidence"][2]["probability"], json!(0.25), "{}{}", ran.stdout, ran.stderr);
+    // A batch has the most doubtful value with its probability.
+    let rows = temporary("configured-calibration.jsonl", rows.clone());
+    for (provider, sample, probability) in [("a", "0", json!(0.25)), ("b", "1", Value::Null)] {
+        let out = crate::batch::out(&format!("calibrated-{provider}"));
+        let args =
+            ["batch", "run", &rows, "--contract", schema, "--out", &out, "--config", config, "--provider"];
+        let written = formwork(&[&args[..], &[provider, "--sample", sample]].concat(), "");
+        assert_eq!(written.code, 0, "{}", written.stderr);
+        let ran = formwork(&["batch", "export", &out], "");
+        let confidence = &ran.rows()[0]["confidence"];
+        assert_eq!(
+            (&confidence["path"], &confidence["probability"]),
+            (&json!("$.city"), &probability),
+            "{} {}",
+            ran.stdout,
+            written.stderr
+        );
+    }
 }
 
 #[test]

@@ -15,7 +15,6 @@ use formwork::providers::Providers;
 use formwork_batch::Answers;
 use formwork_core::evidence::Question;
 use formwork_core::{Error, ErrorKind, Input, Outcome, PathPattern, Rule};
-use formwork_eval::Calibration;
 use formwork_extract::{Backend, CancellationToken, Ensemble, Extraction, Extractor, ExtractorBuilder};
 use formwork_ledger::Ledger;
 use serde_json::Value;
@@ -231,7 +230,6 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
         false => None,
     };
     let defaults = requests.as_ref().map_or(defaults, |requests| requests.opened.defaults.clone());
-    let calibration = calibration(args, &defaults)?;
     let evidence = args.evidence.or(own).or(defaults.evidence);
     let single = requests.as_ref().map(|requests| requests.asks(usable)).transpose();
     let single = single.map_err(|error| of(&error))?;
@@ -247,7 +245,7 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let of_single = single.as_ref().map(|asks| &asks.extractor);
     let extractor = of_single.or(known.first().map(|(_, _, extractor)| extractor));
     let Some(extractor) = extractor.cloned() else { return Err(Failed::usage("no target was named")) };
-    let doubt = doubt(args, calibration.as_ref());
+    let doubt = doubt(args, &defaults);
     let output = one::Output { verbose: args.verbose, json: args.json, stream: args.stream, shown, doubt };
     match requests.zip(single) {
         Some((requests, asks)) => {
@@ -271,11 +269,10 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
                 .with_arbiter(|question| arbiter.extractor(question));
             let opinions = ensemble.run(cancel).await.map_err(|error| of(&error))?;
             opinions.notes.iter().for_each(|note| say!("warning: {note}"));
-            let mut output = output;
             if opinions.answers.len() < args.ensemble.len()
-                && let Some(doubt) = output.doubt.as_mut().filter(|doubt| doubt.calibration.is_some())
+                && defaults.calibrations.is_some()
+                && opinions.outcome.confidence().iter().all(|it| it.probability.is_none())
             {
-                doubt.calibration = None;
                 say!("warning: the calibration is for answers of all targets: confidence is a score");
             }
             let mut result = Ok(opinions.outcome);
@@ -287,26 +284,10 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     }
 }
 
-/// Reads the calibration of the command line, or else that of the configuration file. A configured file without the targets of this
-/// command is a warning, because other commands may use other targets.
-fn calibration(args: &Args, defaults: &Defaults) -> Result<Option<Calibration>, Failed> {
-    let (name, others) = match args.ensemble.len() {
-        0 => (args.targets.name(), 0),
-        count => (calibration::MERGED, count),
-    };
-    match (&args.calibration, &defaults.calibration) {
-        (Some(file), _) => calibration::read(file, name, others).map(Some),
-        (None, Some(file)) => Ok(calibration::read(file, name, others)
-            .map_err(|failed| say!("warning: {failed}; confidence is a score"))
-            .ok()),
-        (None, None) => Ok(None),
-    }
-}
-
 /// Returns the settings of the confidence, if the output has it.
-fn doubt<'a>(args: &Args, calibration: Option<&'a Calibration>) -> Option<Doubt<'a>> {
-    let doubts = args.flag_below.is_some() || calibration.is_some() || !args.ensemble.is_empty();
-    doubts.then_some(Doubt { calibration, flag_below: args.flag_below })
+fn doubt(args: &Args, defaults: &Defaults) -> Option<Doubt> {
+    let doubts = args.flag_below.is_some() || defaults.calibrations.is_some() || !args.ensemble.is_empty();
+    doubts.then_some(Doubt { flag_below: args.flag_below })
 }
 
 /// The targets of further calls about some values of an answer.
@@ -435,7 +416,12 @@ impl<'a> Requests<'a> {
     async fn of(args: &'a Args, targets: &Targets, providers: &Providers) -> Result<Self, Failed> {
         let ledger = args.recording.open()?;
         let store = args.store.as_ref().map(Answers::open).transpose().map_err(Failed::usage)?;
-        let opened = targets.open(providers, args.verbose).await?;
+        let mut opened = targets.open(providers, args.verbose).await?;
+        let (name, others) = match args.ensemble.len() {
+            0 => (targets.name(), 0),
+            count => (calibration::MERGED, count),
+        };
+        calibration::open(&mut opened, args.calibration.as_deref(), name, others)?;
         opened.say_how_small_the_default_model_is();
         Ok(Self { args, opened, ledger, store })
     }
