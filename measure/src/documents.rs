@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use formwork_eval::{Calibration, Evaluation, Profile, Scored, auroc};
+use formwork_eval::{Evaluation, Profile, Scored, auroc, calibrate};
 use formwork_evidence::{Evidence, Index, counterparts, merge_with, scores};
 use serde_json::{Value, json};
 
@@ -145,7 +145,7 @@ fn doubt(args: &Args, documents: &[Document], indexes: &[Option<Index<'_>>]) {
         let wrong = both.iter().filter(|leaf| !leaf.right).count();
         let [of_both, of_alone] = [&both, &alone].map(|scored| {
             let pairs: Vec<(f64, bool)> = scored.iter().map(|leaf| (leaf.score, leaf.right)).collect();
-            let calibration = Calibration::fit(model, args.models.len() - 1, true, scored);
+            let calibration = calibrate(model, args.models.len() - 1, true, scored);
             let error = calibration.map_or_else(|| "too few".to_owned(), |it| format!("{:.3}", it.error));
             (100.0 * caught(&pairs, args.flagged), auroc(&pairs).unwrap_or_default(), error)
         });

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use formwork::contract::{NamedContract, read_contract};
-use formwork_core::{Validator, Warning, precision};
+use formwork_core::{Violation, Warning, precision};
 use formwork_json::{ReadError, Rounded, line_column, read_exact};
 use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, Formats, SaysNothing, SchemaError, compile_with, says_nothing};
@@ -164,9 +164,7 @@ pub(crate) fn one_standard_input(paths: &[&Path]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Returns a compiled schema as a validator.
-pub(crate) fn violations(schema: &Compiled, value: &Value) -> Vec<formwork_core::Violation> {
-    let mut report = formwork_core::Report::default();
-    schema.validate(value, &formwork_core::Context::EMPTY, &mut report);
-    report.violations().to_vec()
+/// Returns a violation for each number that cannot be kept, in the place of the capped list of [`precision`].
+pub(crate) fn unkept(rounded: &[Rounded]) -> impl Iterator<Item = Violation> {
+    rounded.iter().filter(|number| !number.is_tolerable()).map(Violation::from)
 }

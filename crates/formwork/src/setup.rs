@@ -53,12 +53,13 @@ impl Setup {
         Self::open(&Config::in_process()?, providers).await
     }
 
-    /// Creates the providers of a configuration, and probes their servers if the kind supports it.
+    /// Creates the providers of a configuration, and probes their servers if the kind supports it. With `calibration` in `[defaults]`, the
+    /// confidence in values is a probability, if the file has a calibration for `default` or for the target that answers.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] if a provider cannot be created.
+    /// [`ErrorKind::Config`] if a provider cannot be created, or the file of the calibration cannot be read.
     pub async fn open(config: &Config, providers: &Providers) -> Result<Self, Error> {
-        let defaults = config.defaults();
+        let defaults = config.defaults().with_calibrations(Some("default"))?;
         let mut backends = providers.probed(config).await?;
         if let Some(budget) = defaults.budget() {
             backends = backends.into_iter().map(|backend| backend.with_budget(budget.clone())).collect();

@@ -172,6 +172,9 @@ impl Engine {
         if let Some(tokens) = sampling.max_tokens.or(defaults.max_tokens) {
             builder = builder.with_max_tokens(tokens);
         }
+        if let Some(calibrations) = &defaults.calibrations {
+            builder = builder.with_calibrations(calibrations.clone());
+        }
         if let Some(instructions) = &spec.instructions {
             builder = builder.with_system(instructions.clone());
         }

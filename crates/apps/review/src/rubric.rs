@@ -304,13 +304,16 @@ impl Criterion {
     }
 }
 
-/// Returns the paths of the members that a schema requires.
-fn requires<'s>(schema: &'s Value, at: &'s PathPattern) -> impl Iterator<Item = PathPattern> + 's {
-    let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    names.map(|name| {
-        let step = PatternStep::One(Segment::Key(name.to_owned()));
-        at.steps().iter().cloned().chain([step]).collect()
-    })
+/// Returns the names of the members that a schema requires, also those that it requires beside another member.
+fn requires(schema: &Value) -> impl Iterator<Item = &str> {
+    let beside = dependents(schema).filter_map(|(_, needed)| needed.as_array());
+    schema["required"].as_array().into_iter().chain(beside).flatten().filter_map(Value::as_str)
+}
+
+/// Returns the members on whose presence a schema has a condition, each with its condition: names, or a schema.
+fn dependents(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let keywords = ["dependentRequired", "dependentSchemas", "dependencies"];
+    keywords.into_iter().filter_map(|keyword| schema[keyword].as_object()).flatten()
 }
 
 /// Adds the paths of the members that a part of a criterion's schema constrains. A member that it forbids may be absent.
@@ -324,7 +327,10 @@ fn members<'s>(
 ) {
     let below = |step: PatternStep| at.steps().iter().cloned().chain([step]).collect::<PathPattern>();
     let member = |name: &str| below(PatternStep::One(Segment::Key(name.to_owned())));
-    found.extend(requires(schema, at));
+    found.extend(requires(schema).map(&member));
+    // A condition that nothing satisfies forbids its member.
+    let conditions = dependents(schema).filter(|(_, needed)| **needed != Value::Bool(false));
+    found.extend(conditions.map(|(name, _)| member(name)));
     for Part { keyword, step, schema } in parts(schema) {
         let path = match (keyword.at, step) {
             (At::Here, _) => at.clone(),
@@ -342,7 +348,7 @@ fn members<'s>(
         members(root, schema, &path, targets, found);
         if keyword.name == "not" {
             // It may forbid members, which are absent then.
-            let is_forbidden = |name: &PathPattern| requires(schema, &path).any(|one| one == *name);
+            let is_forbidden = |name: &PathPattern| requires(schema).any(|one| member(one) == *name);
             let inside = found.split_off(before);
             found.extend(inside.into_iter().filter(|name| !is_forbidden(name)));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use formwork::providers::Providers;
 use formwork_core::{
-    Coerce, Context, Contract, Inline, JsonPath, Rule, Rules, Violation, Warning, WarningKind,
+    Coerce, Context, Contract, Inline, JsonPath, Report, Rule, Rules, Violation, Warning, WarningKind,
     declares_coercion, precision,
 };
 use formwork_json::{Level, read};
@@ -236,9 +236,11 @@ impl Examiner<'_> {
         };
         let document = std::str::from_utf8(&bytes).ok();
         let mut found = self.examine(contract, &candidate.value, document);
-        let (inexact, rounded) = precision(&candidate.rounded);
-        found.warnings.extend(rounded);
-        found.violations.splice(0..0, inexact);
+        found.warnings.extend(precision(&candidate.rounded).1);
+        let mut unkept = if self.all { Report::uncapped() } else { Report::default() };
+        unkept.extend(files::unkept(&candidate.rounded));
+        found.left_out += unkept.left_out();
+        found.violations.splice(0..0, unkept.violations().iter().cloned());
         for violation in &mut found.violations {
             violation.span = formwork_json::locate(&text, &violation.path);
         }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use formwork_core::{
-    Coerce, Context, Contract, Fit, Inline, Outline, Outlook, Reader, Settled, Violation, Warning,
-    WarningKind, declares_coercion, precision,
+    Coerce, Context, Contract, Fit, Inline, Outline, Outlook, Reader, Report, Settled, Validator as _,
+    Warning, WarningKind, declares_coercion, precision,
 };
-use formwork_json::{Candidate, Level, ReadError, Reading, read, read_bytes};
+use formwork_json::{Candidate, JsonPath, Level, ReadError, Reading, read, read_bytes};
 use formwork_schema::{Compiled, Formats, SchemaError, compile, contract_for};
 use serde_json::Value;
 
@@ -157,8 +157,11 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     }
     if let Some(error) = read.error.filter(|_| !args.json) {
         match error {
-            RowError::Invalid { violations, .. } => {
-                violations.iter().for_each(|violation| say!("error: {name}: {violation}"))
+            RowError::Invalid { violations, total, .. } => {
+                violations.iter().for_each(|violation| say!("error: {name}: {violation}"));
+                if total > violations.len() {
+                    say!("error: {name}: and {} more", total - violations.len());
+                }
             }
             other => say!("error: {name}: {}", other.message()),
         }
@@ -219,41 +222,40 @@ fn coerced(
     schema: &Value,
 ) -> Result<ReadOutput, SchemaError> {
     let contract = contract(schema)?;
-    let mut best: Option<(Fit, Settled, &Candidate)> = None;
+    let mut best: Option<(Fit, Settled, Report, &Candidate)> = None;
     for candidate in reading.iter().flat_map(Reading::candidates) {
         let source = Some(candidate.span.of(text)).filter(|_| candidate.edits.is_empty());
         let mut settled = contract.settle_text(candidate.value.clone(), source, &Context::EMPTY);
-        settled.judgement.violations.extend(precision(&candidate.rounded).0);
+        let (mut report, judged) = (Report::default(), std::mem::take(&mut settled.judgement.violations));
+        report.extend_at(&JsonPath::root(), judged, settled.judgement.left_out);
+        report.extend(files::unkept(&candidate.rounded));
         let changes = settled.coerced.len();
-        let fit =
-            Fit::new(schema, candidate, &settled.value, &settled.judgement.violations).with_changes(changes);
+        let fit = Fit::new(schema, candidate, &settled.value, report.violations()).with_changes(changes);
         if best.as_ref().is_none_or(|(best, ..)| fit > *best) {
-            best = Some((fit, settled, candidate));
+            best = Some((fit, settled, report, candidate));
         }
     }
-    let is_valid = |settled: &Settled| settled.judgement.is_accepted();
     if contract.guesses() {
         let whole = contract.settle(Value::from(text), &Context::EMPTY);
         // A text that fits as it is precedes what was made of a part of it. An object is never made of the whole text.
-        let is_made = |(_, settled, candidate): &(Fit, Settled, &Candidate)| {
+        let is_made = |(_, settled, report, candidate): &(Fit, Settled, Report, &Candidate)| {
             let is_exact = candidate.is_exact() && settled.coerced.is_empty();
-            !is_valid(settled) || whole.coerced.is_empty() && !is_exact
+            !report.is_empty() || whole.coerced.is_empty() && !is_exact
         };
-        if is_valid(&whole) && !whole.value.is_object() && best.as_ref().is_none_or(is_made) {
+        if whole.judgement.is_accepted() && !whole.value.is_object() && best.as_ref().is_none_or(is_made) {
             let warnings = whole.coerced.iter().map(Warning::from).collect();
             let (value, edits) = (Some(whole.value), Some(Vec::new()));
             return Ok(ReadOutput { id, ok: true, value, edits, others: Vec::new(), warnings, error: None });
         }
     }
-    let (_, settled, candidate) = match (best, reading.as_ref().err()) {
+    let (_, settled, report, candidate) = match (best, reading.as_ref().err()) {
         (Some(best), _) => best,
         (None, error) => {
             let error = error.cloned().unwrap_or(ReadError::NotFound);
             return Ok(failed(id, error.into()));
         }
     };
-    let violations = settled.judgement.violations;
-    let error = if violations.is_empty() { None } else { Some(RowError::from(violations)) };
+    let error = if report.is_empty() { None } else { Some(RowError::from(report)) };
     let warnings = settled.coerced.iter().map(Warning::from).chain(precision(&candidate.rounded).1).collect();
     let (value, edits) = (Some(settled.value), Some(candidate.all_edits()));
     Ok(ReadOutput { id, ok: error.is_none(), value, edits, others: Vec::new(), warnings, error })
@@ -261,23 +263,27 @@ fn coerced(
 
 /// Returns the candidate that [fits](Fit) the schema best, else the best candidate without a schema, and the other documents.
 fn chosen(id: Value, reading: Reading, schema: Option<(&Value, &Compiled)>) -> ReadOutput {
-    let mut best: Option<(Option<Fit>, Vec<Violation>, &Candidate)> = None;
+    let mut best: Option<(Option<Fit>, Report, &Candidate)> = None;
     for candidate in reading.candidates() {
-        let mut violations = precision(&candidate.rounded).0;
-        violations.extend(schema.iter().flat_map(|(_, schema)| files::violations(schema, &candidate.value)));
-        let fit = schema.map(|(schema, _)| Fit::new(schema, candidate, &candidate.value, &violations));
+        let mut report = Report::default();
+        report.extend(files::unkept(&candidate.rounded));
+        if let Some((_, schema)) = schema {
+            schema.validate(&candidate.value, &Context::EMPTY, &mut report);
+        }
+        let fit =
+            schema.map(|(schema, _)| Fit::new(schema, candidate, &candidate.value, report.violations()));
         if best.as_ref().is_none_or(|(best, ..)| fit > *best) {
-            best = Some((fit, violations, candidate));
+            best = Some((fit, report, candidate));
         }
     }
-    let Some((_, violations, chosen)) = best else {
+    let Some((_, report, chosen)) = best else {
         return failed(id, formwork_json::ReadError::NotFound.into());
     };
     let documents = reading.documents().into_iter().filter(|document| !chosen.span.contains(document.span));
     let (others, left_out): (Vec<_>, Vec<_>) = documents.partition(|document| left_out(document).is_none());
     let mut warnings = precision(&chosen.rounded).1;
     warnings.extend(left_out.into_iter().filter_map(self::left_out));
-    let error = if violations.is_empty() { None } else { Some(RowError::from(violations)) };
+    let error = if report.is_empty() { None } else { Some(RowError::from(report)) };
     ReadOutput {
         id,
         ok: error.is_none(),

@@ -160,8 +160,10 @@ async fn gateway(
     ledger: Option<&Ledger>,
 ) -> Result<GatewayBuilder, Failed> {
     let Serve { hosts, origins, .. } = config.serve().clone();
+    // A request names its targets, so the target that answers decides about the calibration.
+    let defaults = config.defaults().with_calibrations(None).map_err(Failed::usage)?;
     let mut builder = Gateway::builder()
-        .with_defaults(config.defaults())
+        .with_defaults(defaults)
         .with_limits(limits(config.serve(), args))
         .with_hosts(hosts)
         .with_origins(origins);

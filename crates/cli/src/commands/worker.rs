@@ -100,6 +100,7 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
     use serde_json::Value;
 
     use crate::commands::batch::contract::extractor_of;
+    use crate::commands::eval::calibration;
     use crate::pool;
     use crate::stderr::say;
     use crate::targets::Targets;
@@ -114,9 +115,9 @@ async fn serve(args: &Args, providers: &Providers, listener: std::net::TcpListen
     let name = pool.name().to_owned();
     // Restate is contacted before the model is loaded, so that a missing server is reported at once.
     let (version, ingress) = admin.version().await.map_err(failed)?;
-    let opened = Targets::limited(args.named.clone(), args.retries.clone(), None)
-        .open(providers, args.verbose)
-        .await?;
+    let targets = Targets::limited(args.named.clone(), args.retries.clone(), None);
+    let mut opened = targets.open(providers, args.verbose).await?;
+    calibration::open(&mut opened, None, targets.name(), 0)?;
     let names: Vec<String> = opened.backends.iter().map(|backend| backend.name().to_owned()).collect();
     let (defaults, backends) = (opened.defaults, opened.backends);
     let make = move |contract: &Value| extractor_of(contract, defaults.clone(), backends.iter().cloned());

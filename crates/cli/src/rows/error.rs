@@ -27,8 +27,10 @@ pub enum RowError {
     Invalid {
         /// The message for people.
         message: String,
-        /// All violations of the document.
+        /// The violations of the document: the first 512.
         violations: Vec<Violation>,
+        /// The number of all violations.
+        total: usize,
     },
     /// The schema is invalid.
     Schema {
@@ -68,15 +70,12 @@ impl From<SchemaError> for RowError {
     }
 }
 
-impl From<Vec<Violation>> for RowError {
-    fn from(violations: Vec<Violation>) -> Self {
+impl From<Report> for RowError {
+    fn from(report: Report) -> Self {
+        let violations = report.violations().to_vec();
         let first = violations.first().map(ToString::to_string).unwrap_or_default();
-        let message = match violations.len() {
-            0 | 1 => first,
-            // A report does not keep more.
-            n if n >= Report::CAP => format!("{first} (and at least {} more)", n - 1),
-            n => format!("{first} (and {} more)", n - 1),
-        };
-        Self::Invalid { message, violations }
+        let total = violations.len() + report.left_out();
+        let message = if total > 1 { format!("{first} (and {} more)", total - 1) } else { first };
+        Self::Invalid { message, violations, total }
     }
 }

@@ -201,7 +201,7 @@ fn rows_have_their_confidence_by_the_calibration_of_the_configuration() {
         "points": [[0.0, 0.25], [1.0, 0.75]]}]});
     temporary("configured-calibration.json", fitted.to_string());
     let answer = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#;
-    let server = chat(&[answer; 4]);
+    let server = chat(&[answer; 6]);
     let sections = std::fs::read_to_string(config(&[("a", &server), ("b", &server)])).unwrap();
     let text = format!("[defaults]\ncalibration = \"configured-calibration.json\"\n{sections}");
     let config = &temporary("configured-calibration.toml", text);
@@ -225,6 +225,28 @@ fn rows_have_their_confidence_by_the_calibration_of_the_configuration() {
     assert_eq!(ran.rows()[0].get("confidence"), None, "{}", ran.stdout);
     let ran = run("b", &["--flag-below", "0.5"]);
     assert_eq!(ran.rows()[0]["confidence"][2].get("probability"), None, "{}", ran.stdout);
+    // The target that answers has one, although the command names none.
+    let args = ["extract", "--schema", schema, "--jsonl", "--config", config];
+    let ran = formwork(&args, &rows);
+    assert_eq!(ran.rows()[0]["confidence"][2]["probability"], json!(0.25), "{}{}", ran.stdout, ran.stderr);
+    // A batch has the most doubtful value with its probability.
+    let rows = temporary("configured-calibration.jsonl", rows.clone());
+    for (provider, sample, probability) in [("a", "0", json!(0.25)), ("b", "1", Value::Null)] {
+        let out = crate::batch::out(&format!("calibrated-{provider}"));
+        let args =
+            ["batch", "run", &rows, "--contract", schema, "--out", &out, "--config", config, "--provider"];
+        let written = formwork(&[&args[..], &[provider, "--sample", sample]].concat(), "");
+        assert_eq!(written.code, 0, "{}", written.stderr);
+        let ran = formwork(&["batch", "export", &out], "");
+        let confidence = &ran.rows()[0]["confidence"];
+        assert_eq!(
+            (&confidence["path"], &confidence["probability"]),
+            (&json!("$.city"), &probability),
+            "{} {}",
+            ran.stdout,
+            written.stderr
+        );
+    }
 }
 
 #[test]
@@ -262,20 +284,61 @@ fn a_target_without_an_answer_makes_no_value_surer() {
     let confidence = alone.rows()[0]["confidence"].clone();
     assert_eq!(beside.rows()[0]["confidence"], confidence, "{}", beside.stderr);
     assert_eq!(confidence[2]["doubtful"], true, "{confidence}");
-    for (ensemble, says) in [("a", "name at least two targets"), ("a,b,a", "`a` is named twice")] {
-        let ran = run(&["--ensemble", ensemble]);
-        assert!(ran.code == 2 && ran.stderr.contains(says), "{}", ran.stderr);
+    let ran = run(&["--ensemble", "a"]);
+    assert!(ran.code == 2 && ran.stderr.contains("name at least two targets"), "{}", ran.stderr);
+}
+
+/// A target that is named several times gives several samples, each with its own seed, and they agree or differ as targets do.
+#[test]
+fn a_repeated_target_is_asked_for_several_samples() {
+    let right = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
+    let wrong = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#;
+    let schema = example("person.schema.json");
+    for (more, seeds) in
+        [(&[][..], [json!(null), json!(1), json!(2)]), (&["--seed", "7"], [7, 8, 9].map(|seed| json!(seed)))]
+    {
+        let a = chat(&[wrong, right, right, r#"{"city": "Lisbon"}"#]);
+        let config = config(&[("a", &a)]);
+        let args = ["extract", "--schema", &schema, "--config", &config, "--ensemble", "a,a,a", "--json"];
+        let ran =
+            formwork(&[&args[..], more, &["Maria Lindqvist, 34, moved to Lisbon last spring."]].concat(), "");
+        let row = ran.rows().remove(0);
+        assert_eq!(
+            (&row["value"]["city"], row["calls"].as_array().unwrap().len()),
+            (&json!("Lisbon"), 4),
+            "{}",
+            ran.stderr
+        );
+        let mut sent: Vec<_> = a
+            .received()
+            .iter()
+            .take(3)
+            .map(|request| serde_json::from_slice::<Value>(&request.body).unwrap()["seed"].clone())
+            .collect();
+        sent.sort_by_key(|seed| seed.as_u64());
+        assert_eq!(sent, seeds, "{}", ran.stderr);
+        assert!(!ran.stderr.contains("temperature 0"), "{}", ran.stderr);
     }
+    let a = chat(&[right, right]);
+    let config = config(&[("a", &a)]);
+    let args =
+        ["extract", "--schema", &schema, "--config", &config, "--ensemble", "a,a", "--temperature", "0"];
+    let ran = formwork(&[&args[..], &["Maria Lindqvist, 34, moved to Lisbon last spring."]].concat(), "");
+    assert!(
+        ran.code == 0 && ran.stderr.contains("at temperature 0, the samples of `a` are the same answer"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
 fn values_that_were_not_found_are_asked_for_their_quotes_in_one_call() {
     let answer = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lissabon"}"#;
-    let text = "Maria Lindqvist is thirty-four and moved to the capital of Portugal.";
+    let text = "Maria Lindqvist is trente-quatre and moved to the capital of Portugal.";
     let schema = example("person.schema.json");
     for (quotes, statuses) in [
-        (r#"{"age": "thirty-four", "city": "capital of Portugal"}"#, ["exact", "quoted", "quoted"]),
-        (r#"{"age": "thirty-five", "city": null}"#, ["exact", "not_found", "not_found"]),
+        (r#"{"age": "trente-quatre", "city": "capital of Portugal"}"#, ["exact", "quoted", "quoted"]),
+        (r#"{"age": "trente-cinq", "city": null}"#, ["exact", "not_found", "not_found"]),
     ] {
         let server = chat(&[answer, quotes]);
         let config = config(&[("a", &server)]);
@@ -314,7 +377,7 @@ fn values_that_were_not_found_are_asked_for_their_quotes_in_one_call() {
 
 #[test]
 fn the_configuration_and_the_contract_ask_for_quotes_and_the_flag_has_precedence() {
-    let text = "She is thirty-four.";
+    let text = "She is trente-quatre.";
     let setting = |name: &str, of: &str| match of {
         "" => String::new(),
         of => format!("[defaults]\n{name} = \"{of}\"\n"),
@@ -331,7 +394,7 @@ fn the_configuration_and_the_contract_ask_for_quotes_and_the_flag_has_precedence
         let case = format!("{of_config} {of_contract} {flag}");
         let own = if of_contract.is_empty() { String::new() } else { format!("evidence: {of_contract}\n") };
         let contract = temporary("quotes.yaml", format!("schema: '{{age: int}}'\n{own}"));
-        let answers = [r#"{"age": 34}"#, r#"{"age": "thirty-four"}"#];
+        let answers = [r#"{"age": 34}"#, r#"{"age": "trente-quatre"}"#];
         let row = json!({"id": 1, "input": text}).to_string();
         for (more, input) in [(text, ""), ("--jsonl", row.as_str())] {
             let server = chat(&answers);

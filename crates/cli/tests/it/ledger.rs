@@ -123,7 +123,7 @@ fn the_gate_of_a_review_is_found_by_its_tag() {
     let by_rule = "criteria: [{id: short, description: It is short., schema: {maxLength: 5}}]";
     let skill = format!(
         "name: gated\ndescription: x\ntemplate_type: LLM_JSON_GENERATION\nprompt: x\noutput: {{shape: '{{\"a\": string}}'}}\n\
-         rubric: {{name: r, {}}}\n",
+         examples: [{{}}]\nrubric: {{name: r, {}}}\n",
         judged
     );
     let skill = temporary("gated.yaml", skill);
@@ -138,7 +138,9 @@ fn the_gate_of_a_review_is_found_by_its_tag() {
         ("review", judged, vec!["no JSON".to_owned()], "gate:fail"),
         ("review", by_rule, vec![String::new()], "gate:fail"),
         ("skill run", judged, vec![a.clone(), vote("pass", 40)], "gate:undecided"),
-        ("skill run", judged, vec![a, vote("fail", 90)], "gate:fail"),
+        ("skill run", judged, vec![a.clone(), vote("fail", 90)], "gate:fail"),
+        ("skill report", judged, vec![a.clone(), vote("pass", 90)], "gate:pass"),
+        ("skill report", judged, vec![a, vote("pass", 40)], "gate:undecided"),
     ] {
         let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
         let server = server(&answers);
@@ -146,6 +148,7 @@ fn the_gate_of_a_review_is_found_by_its_tag() {
         let rubric = temporary("gates.yaml", format!("name: r\n{rubric}\n"));
         let line = match source {
             "review" => vec!["review", "--rubric", &rubric, &output],
+            "skill report" => vec!["skill", "report", &skill, "--runs", "1", "--allow-missed"],
             _ => vec!["skill", "run", &skill],
         };
         let ran = formwork(&[&line[..], &["--config", &config, "--ledger", &ledger]].concat(), "");
@@ -158,7 +161,7 @@ fn the_gate_of_a_review_is_found_by_its_tag() {
         calls += server.received().len();
     }
     let listed = |tag: &str| runs(&ledger, &["list", "--json", "--tag", tag]).rows().len();
-    assert_eq!(["gate:pass", "gate:undecided", "gate:fail"].map(listed), [1, 2, 3]);
+    assert_eq!(["gate:pass", "gate:undecided", "gate:fail"].map(listed), [2, 3, 3]);
     let all = runs(&ledger, &["list", "--json"]).rows();
     assert_eq!(all.iter().map(|run| run["calls"].as_u64().unwrap()).sum::<u64>(), calls as u64);
 }

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::{against_schema, example, formwork, refused};
+use crate::{against_schema, example, formwork, refused, temporary};
 
 #[test]
 fn the_document_is_printed_and_the_edits_on_request() {
@@ -47,6 +47,41 @@ fn the_schema_chooses_among_candidates() {
         "{}",
         ran.stderr
     );
+}
+
+/// The total counts each violation, also those beyond the 512 that are listed.
+#[test]
+fn the_number_of_all_violations_is_true() {
+    let schema = temporary("texts.schema.json", r#"{"items": {"type": "string"}}"#);
+    let loose = temporary(
+        "loose.schema.json",
+        r#"{"items": {"type": "string"}, "x-formwork-coerce": {"$": "strict"}}"#,
+    );
+    let open = temporary("open.schema.json", r#"{"type": "array"}"#);
+    let unkept = |count: usize| format!("[{}]", vec!["123456789012345678901"; count].join(","));
+    for (schema, text, total) in [
+        (&schema, json!([1]).to_string(), 1),
+        (&schema, json!(vec![1; 512]).to_string(), 512),
+        (&schema, json!(vec![1; 2_000]).to_string(), 2_000),
+        (&loose, json!(vec![1; 2_000]).to_string(), 2_000),
+        (&open, unkept(700), 700),
+        (&schema, unkept(300), 600),
+    ] {
+        let ran = formwork(&["read", "--json", "--schema", schema], &text);
+        let row = ran.rows().remove(0);
+        assert_eq!(against_schema("read-output.json", &row), Vec::<String>::new());
+        let (error, listed) = (&row["error"], total.min(512));
+        assert_eq!((&error["total"], error["violations"].as_array().unwrap().len()), (&json!(total), listed));
+        let more = format!("(and {} more)", total - 1);
+        assert_eq!(error["message"].as_str().unwrap().ends_with(&more), total > 1, "{}", error["message"]);
+        let ran = formwork(&["read", "--schema", schema], &text);
+        let rest = format!("error: standard input: and {} more\n", total - listed);
+        assert_eq!(ran.stderr.ends_with(&rest), total > listed, "{text:.60}");
+        let checked = formwork(&["check", "--json", "--schema", schema, "-"], &text).rows().remove(0);
+        let shown = checked["violations"].as_array().unwrap().len() as u64;
+        assert_eq!(checked["total"], json!(total));
+        assert_eq!(checked["not_shown"].as_u64().unwrap_or(0) + shown, total as u64);
+    }
 }
 
 #[test]

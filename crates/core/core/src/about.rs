@@ -5,23 +5,35 @@ use std::sync::{Arc, OnceLock};
 use formwork_evidence::{Evidence, Index, Summary};
 use serde_json::Value;
 
-use crate::Schema;
+use crate::{Calibrations, Schema};
 
-/// The schema of an accepted value; empty before the value is accepted, and after the run was stored.
+/// The part of the contract of an accepted value that evidence and confidence need; empty before the value is accepted, and after the run
+/// was stored. One pointer, because each outcome has it.
 #[derive(Clone, Default)]
-pub(crate) struct Accepted(pub(crate) Option<Arc<dyn Schema>>);
+pub(crate) struct Accepted(Option<Arc<Parts>>);
 
-/// The text that a value is about, and its schema. It is not stored with the outcome.
+struct Parts {
+    schema: Arc<dyn Schema>,
+    calibrations: Option<Arc<Calibrations>>,
+}
+
+impl Accepted {
+    pub(crate) fn new(schema: Arc<dyn Schema>, calibrations: Option<Arc<Calibrations>>) -> Self {
+        Self(Some(Arc::new(Parts { schema, calibrations })))
+    }
+}
+
+/// The text that a value is about, and the part of its contract that evidence and confidence need. It is not stored with the outcome.
 #[derive(Clone, Default)]
 pub(crate) struct About {
     text: Arc<String>,
-    schema: Accepted,
+    accepted: Accepted,
     found: OnceLock<Vec<Evidence>>,
 }
 
 impl About {
-    pub(crate) fn new(text: String, schema: Accepted) -> Self {
-        Self { text: text.into(), schema, found: OnceLock::new() }
+    pub(crate) fn new(text: String, accepted: Accepted) -> Self {
+        Self { text: text.into(), accepted, found: OnceLock::new() }
     }
 
     /// Returns the evidence for a value, which is found once.
@@ -49,7 +61,12 @@ impl About {
 
     /// Returns the schema of the value; `None` after the outcome was stored.
     pub(crate) fn schema(&self) -> Option<&Value> {
-        self.schema.0.as_deref().map(Schema::document)
+        self.accepted.0.as_deref().map(|parts| parts.schema.document())
+    }
+
+    /// Returns the calibrations of the contract; `None` without any, and after the outcome was stored.
+    pub(crate) fn calibrations(&self) -> Option<&Calibrations> {
+        self.accepted.0.as_deref()?.calibrations.as_deref()
     }
 
     /// Replaces the evidence.

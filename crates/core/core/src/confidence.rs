@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::log_prob::Tokens;
 use crate::run::Places;
-use crate::{CallRecord, CallResult, History, Outcome, Trust};
+use crate::{CallRecord, CallResult, History, Origin, Outcome, Trust};
 
 /// The factor for a value that the model did not write as it stands: it was converted or finished, or is the fallback's.
 const NOT_WRITTEN: f64 = 0.5;
@@ -64,6 +64,7 @@ impl Confidence {
 impl<T: Serialize> Outcome<T> {
     /// Returns the confidence in each leaf of the value, as a score: from the [`evidence`](Self::evidence), the form and the history of the
     /// leaf, and the probabilities of its tokens if the provider returned them. No model is called. Without a text, leaves have the score 0.5 or less.
+    /// With [calibrations](crate::Calibrations) in the contract it is a probability, too.
     ///
     /// ```
     /// use formwork_core::Outcome;
@@ -125,7 +126,14 @@ impl<T: Serialize> Outcome<T> {
             }
             one
         };
-        leaves.into_iter().map(of).collect()
+        let mut all: Vec<Confidence> = leaves.into_iter().map(of).collect();
+        if let Origin::Model { target } = &self.origin
+            && let Some(calibrations) = self.about.calibrations()
+            && let Some(fitted) = calibrations.find(target, others.len(), evidence.is_some())
+        {
+            fitted.apply(&mut all);
+        }
+        all
     }
 }
 

@@ -11,8 +11,8 @@ use crate::coercion::places::Coercions;
 use crate::decode::{decode, undecodable};
 use crate::rule::SourceIndex;
 use crate::{
-    Coercion, Context, Dependency, Error, ErrorKind, JsonPath, Judgement, Outline, PathPattern, Report, Rule,
-    Rules, Schema, Severity, Stage, Structure, Validator, Violation, Warning, root,
+    Calibrations, Coercion, Context, Dependency, Error, ErrorKind, JsonPath, Judgement, Outline, PathPattern,
+    Report, Rule, Rules, Schema, Severity, Stage, Structure, Validator, Violation, Warning, root,
 };
 
 /// The conditions on an answer: a JSON Schema, then a Rust type, then checks.
@@ -62,6 +62,7 @@ pub struct Contract {
     decode: Option<(TypeName, Decode)>,
     checks: Vec<Check>,
     warnings: Vec<Warning>,
+    calibrations: Option<Arc<Calibrations>>,
     /// Whether the schema marks members that a text may lack.
     declares_absence: bool,
     coercion: Option<Coercion>,
@@ -108,6 +109,7 @@ impl Contract {
             decode: None,
             checks: Vec::new(),
             warnings: Vec::new(),
+            calibrations: None,
             declares_absence,
             coercion: None,
             coercions: Arc::default(),
@@ -175,6 +177,12 @@ impl Contract {
         self
     }
 
+    crate::setters! {
+        /// Sets the calibrations by which the [confidence](crate::Outcome::confidence) in the values of each outcome is a probability (default:
+        /// none, it is a score). They do not count for the digest of the contract.
+        pub fn with_calibrations(Some(calibrations): impl Into<Arc<Calibrations>>);
+    }
+
     /// Sets what is done with values that do not fit the schema, where `x-formwork-coerce` in the schema sets nothing else (default:
     /// [`Policy::coercion`](crate::Policy::coercion) in a run, [`Coercion::Ask`] elsewhere).
     pub fn with_coercion(mut self, coercion: Coercion) -> Self {
@@ -214,9 +222,9 @@ impl Contract {
         self.schema.as_ref()
     }
 
-    /// Returns the schema for the evidence of an accepted value.
+    /// Returns the schema and the calibrations for the evidence of an accepted value and the confidence in it.
     pub(crate) fn accepted(&self) -> Accepted {
-        Accepted(Some(Arc::clone(&self.schema)))
+        Accepted::new(Arc::clone(&self.schema), self.calibrations.clone())
     }
 
     /// Returns the compiled schema.

@@ -19,6 +19,7 @@ mod about;
 mod absence;
 mod accepts;
 mod answer;
+mod calibration;
 mod call;
 mod capabilities;
 mod client_request;
@@ -80,6 +81,7 @@ pub use absence::declared::{Absent, KEYWORD as ABSENT, declares_absence, is_mark
 pub use absence::mistake::{absence_mistake, without_marks};
 pub use absence::settle::Settled;
 pub use answer::{Answer, Completion, Delta, End, Finish, ToolCall};
+pub use calibration::{Calibration, Calibrations};
 pub use call::Call;
 pub use capabilities::{Capabilities, Enforcement};
 pub use client_request::ClientRequest;

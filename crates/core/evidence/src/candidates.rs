@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use crate::Index;
 use crate::date::Date;
-use crate::decimal::minus;
-use crate::find::SMALL_NUMBERS;
+use crate::decimal::{Decimal, minus};
 use crate::index::{offset, size};
 use crate::text::{is_ignored, is_mark};
 
@@ -124,10 +123,8 @@ impl Index<'_> {
     /// assert!(Index::new("three items").numbers().begin().is_some());
     /// ```
     pub fn numbers(&self) -> Candidates {
-        let small = (0..SMALL_NUMBERS.len()).filter(|number| self.states(&Value::from(*number), 1));
-        let small = small.map(|number| number.to_string());
-        let values: BTreeSet<String> =
-            self.values().filter_map(|value| value.to_json()).chain(small).collect();
+        let all = self.values().chain(self.spelled_values());
+        let values: BTreeSet<String> = all.filter_map(Decimal::to_json).collect();
         let mut numbers = Candidates::new(1);
         for value in &values {
             let zeros: &[&str] = match value.split_once('.') {

@@ -13,7 +13,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    fn new(negative: bool, mut digits: u128, mut scale: i32) -> Self {
+    pub(crate) fn new(negative: bool, mut digits: u128, mut scale: i32) -> Self {
         if digits == 0 {
             return Self { negative: false, digits: 0, scale: 0 };
         }
@@ -50,16 +50,17 @@ impl Decimal {
         Self { negative: !self.negative && self.digits != 0, ..self }
     }
 
+    /// Returns the sum of a whole number and a fraction with the same sign; `None` for another number or beyond 38 digits.
+    pub(crate) fn plus(self, fraction: Self) -> Option<Self> {
+        let power =
+            u32::try_from(fraction.scale.checked_sub(self.scale)?).ok().filter(|_| self.scale <= 0)?;
+        let digits = self.digits.checked_mul(10_u128.checked_pow(power)?)?.checked_add(fraction.digits)?;
+        Some(Self::new(self.negative, digits, fraction.scale))
+    }
+
     /// Returns the number multiplied by ten to the power of `exponent`.
     pub(crate) fn shifted(self, exponent: i32) -> Self {
         Self::new(self.negative, self.digits, self.scale - exponent)
-    }
-
-    /// Returns the number, if it is an integer from 0 to `max`.
-    pub(crate) fn as_small(self, max: u32) -> Option<u32> {
-        let power = u32::try_from(-self.scale).ok()?;
-        let whole = self.digits.checked_mul(10_u128.checked_pow(power)?)?;
-        u32::try_from(whole).ok().filter(|whole| *whole <= max && !self.negative)
     }
 
     /// Returns the shortest notation of JSON without an exponent; `None` beyond 30 digits before or after the point.

@@ -199,22 +199,15 @@ fn of_signs(index: &Index<'_>, text: &str) -> Vec<Place> {
     places.filter_map(range).map(|range| Place::new(range, Status::Exact, 1.0)).collect()
 }
 
-/// The numbers that texts write as words.
-pub(crate) const SMALL_NUMBERS: [&str; 13] = [
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-];
-
 fn of_number(index: &Index<'_>, number: &Number) -> Vec<Place> {
     let written = number.to_string();
     let Some(value) = Decimal::of(number) else { return of_words(index, &written, &words_of(&written)) };
-    let mut places = signed(index, value, &written);
-    if let Some(word) =
-        value.as_small(12).and_then(|small| SMALL_NUMBERS.get(size(small))).filter(|_| places.is_empty())
-    {
-        let found = of_words(index, word, &words_of(word)).into_iter();
-        places.extend(found.map(|place| Place { status: Status::Normalised, quality: 0.5, ..place }));
+    let mut places = numerals(index, value, &written);
+    if places.is_empty() {
+        let spelled = index.spelled(value).take(MAX_PLACES);
+        places.extend(spelled.map(|range| Place::new(range, Status::Normalised, 0.5)));
     }
-    places
+    if places.is_empty() { signed(index, value, &written) } else { places }
 }
 
 /// Returns the places of a number, or else of the number with the other sign, at half the quality.

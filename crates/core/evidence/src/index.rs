@@ -7,6 +7,7 @@ use foldhash::quality::FixedState;
 
 use crate::date::{self, Date, Kind};
 use crate::decimal::{Decimal, minus, readings, separator};
+use crate::spelled;
 use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced};
 
 /// A token of the input: a word, a run of digits, or a single character of a script without spaces. Offsets are bytes.
@@ -39,6 +40,24 @@ struct Numeral {
     range: Range,
 }
 
+impl Numeral {
+    fn new(value: Decimal, range: Range) -> Self {
+        Self { hash: hash(&value), value, range }
+    }
+
+    fn sort(numbers: &mut [Self]) {
+        numbers.sort_unstable_by_key(|number| (number.hash, number.range.start, number.range.end));
+    }
+
+    /// Returns the places of a value among sorted numbers.
+    fn places(numbers: &[Self], value: Decimal) -> impl Iterator<Item = Range> + '_ {
+        let hash = hash(&value);
+        let start = numbers.partition_point(|number| number.hash < hash);
+        let equal = numbers.get(start..).unwrap_or_default().iter().take_while(move |it| it.hash == hash);
+        equal.filter(move |number| number.value == value).map(|number| number.range)
+    }
+}
+
 /// An input, prepared for any number of values. Creating it takes linear time and about ten times the memory of the text.
 ///
 /// Inputs of more than 4 GiB are not indexed: no value is found in them.
@@ -51,6 +70,8 @@ pub struct Index<'t> {
     /// The hash of each token's folded text, with its number, sorted.
     words: Vec<(u64, u32)>,
     numbers: Vec<Numeral>,
+    /// The numbers that are written in words.
+    spelled: Vec<Numeral>,
     /// The ranges of the numbers of several tokens or with a sign, in bytes and in order: a text does not begin or end within one.
     long_numbers: Vec<(u32, u32)>,
     pub(crate) dates: Vec<(Date, Range)>,
@@ -87,6 +108,7 @@ impl<'t> Index<'t> {
             folded: String::with_capacity(text.len()),
             words: Vec::new(),
             numbers: Vec::new(),
+            spelled: Vec::new(),
             long_numbers: Vec::new(),
             dates: Vec::new(),
             lines: vec![0],
@@ -239,11 +261,12 @@ impl<'t> Index<'t> {
 
     /// Returns the numbers with a value, in the order of the input.
     pub(crate) fn numerals(&self, value: Decimal) -> impl Iterator<Item = Range> + '_ {
-        let hash = hash(&value);
-        let start = self.numbers.partition_point(|number| number.hash < hash);
-        let equal =
-            self.numbers.get(start..).unwrap_or_default().iter().take_while(move |it| it.hash == hash);
-        equal.filter(move |number| number.value == value).map(|number| number.range)
+        Numeral::places(&self.numbers, value)
+    }
+
+    /// Returns the numbers in words with a value, in the order of the input.
+    pub(crate) fn spelled(&self, value: Decimal) -> impl Iterator<Item = Range> + '_ {
+        Numeral::places(&self.spelled, value)
     }
 
     /// Returns the places of all numbers.
@@ -263,10 +286,22 @@ impl<'t> Index<'t> {
     }
 
     fn find_numbers(&mut self) {
-        let (mut numbers, mut long_numbers) = (Vec::new(), Vec::new());
+        let (mut numbers, mut spelled, mut long_numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut token = 0;
         let mut csv = (u32::MAX, false);
         while let Some(first) = self.tokens.get(token) {
+            if first.kind == Kind::Word {
+                let (value, words) = spelled::at(self, token);
+                let range = words.end.checked_sub(1).and_then(|last| self.range(words.start, last));
+                spelled.extend(value.zip(range).map(|(value, range)| Numeral::new(value, range)));
+                if let Some(value) = self.fraction(token).flatten()
+                    && !self.is_inside_word(token)
+                {
+                    numbers.extend(self.range(token, token).map(|range| Numeral::new(value, range)));
+                }
+                token = words.end.max(token + 1);
+                continue;
+            }
             if first.kind != Kind::Digits || self.is_inside_word(token) {
                 token += 1;
                 continue;
@@ -279,13 +314,15 @@ impl<'t> Index<'t> {
             self.add_numbers(token, last, &mut numbers);
             let start = minus(self.text.get(..size(first.start)).unwrap_or_default());
             let is_number = numbers.len() > before;
+            let whole = last;
+            let last = last + usize::from(self.fraction_after(last).is_some());
             if is_number && (last > token || start.is_some()) {
                 let end = self.tokens.get(last).map_or(first.end, |token| token.end);
                 long_numbers.push((start.map_or(first.start, offset), end));
             }
-            if !is_number && last > token {
+            if !is_number && whole > token {
                 // No number as a whole, such as 1.2.3: each part is one.
-                (token..=last).for_each(|part| self.add_numbers(part, part, &mut numbers));
+                (token..=whole).for_each(|part| self.add_numbers(part, part, &mut numbers));
             }
             // Groups of three digits after spaces: one number, or several.
             let mut end = last;
@@ -295,8 +332,22 @@ impl<'t> Index<'t> {
             }
             token = last + 1;
         }
-        numbers.sort_unstable_by_key(|number: &Numeral| (number.hash, number.range.start, number.range.end));
-        (self.numbers, self.long_numbers) = (numbers, long_numbers);
+        Numeral::sort(&mut numbers);
+        Numeral::sort(&mut spelled);
+        (self.numbers, self.spelled, self.long_numbers) = (numbers, spelled, long_numbers);
+    }
+
+    /// Returns the fraction that a token is, such as `½`, with its value; see [`spelled::fraction`].
+    fn fraction(&self, token: usize) -> Option<Option<Decimal>> {
+        let word = self.word(token);
+        let is_word = self.tokens.get(token).is_some_and(|token| token.kind == Kind::Word);
+        // The decomposed form of a fraction is the only word that begins with a digit.
+        if is_word && word.starts_with(|c: char| c.is_ascii_digit()) { spelled::fraction(word) } else { None }
+    }
+
+    /// Returns the fraction that belongs to the digits before it: `1½`, `1 ½`.
+    fn fraction_after(&self, last: usize) -> Option<Option<Decimal>> {
+        matches!(self.gap(last), "" | " " | "\u{a0}").then(|| self.fraction(last + 1)).flatten()
     }
 
     /// Returns the last token of a number that begins at a token, over separators other than spaces.
@@ -355,7 +406,9 @@ impl<'t> Index<'t> {
         self.text.get(size(*start)..end).unwrap_or_default()
     }
 
-    fn add_numbers(&self, first: usize, last: usize, numbers: &mut Vec<Numeral>) {
+    fn add_numbers(&self, first: usize, whole: usize, numbers: &mut Vec<Numeral>) {
+        let fraction = self.fraction_after(whole);
+        let last = whole + usize::from(fraction.is_some());
         let Some(mut range) = self.range(first, last) else { return };
         let before = self.text.get(..size(range.start)).unwrap_or_default();
         let after = self.text.get(size(range.end)..).unwrap_or_default();
@@ -369,11 +422,12 @@ impl<'t> Index<'t> {
         }
         let digits = self.slice(
             self.tokens.get(first).map_or(0, |token| token.start),
-            self.tokens.get(last).map_or(0, |token| token.end),
+            self.tokens.get(whole).map_or(0, |token| token.end),
         );
-        let mut add =
-            |value: Decimal, range: Range| numbers.push(Numeral { hash: hash(&value), value, range });
+        let mut add = |value: Decimal, range: Range| numbers.push(Numeral::new(value, range));
         for value in readings(digits) {
+            let sum = fraction.map(|fraction| value.plus(fraction?));
+            let Some(value) = sum.unwrap_or(Some(value)) else { continue };
             add(if is_negative || in_parentheses { value.negated() } else { value }, range);
             if in_parentheses {
                 let inner = Range { start: range.start + 1, end: range.end - 1, ..range };
@@ -397,6 +451,7 @@ impl<'t> Index<'t> {
             return None;
         }
         let exponent = match self.word(last + 1) {
+            "hundred" => 2,
             "k" | "thousand" | "tsd" | "千" => 3,
             "万" | "萬" | "\u{1106}\u{1161}\u{11ab}" => 4,
             "m" | "mn" | "mio" | "million" | "millions" | "millionen" | "百万" => 6,
@@ -456,6 +511,11 @@ impl<'t> Index<'t> {
         let number = self.long_numbers.partition_point(|(start, _)| *start < at).checked_sub(1);
         !is_joined
             && number.and_then(|number| self.long_numbers.get(number)).is_none_or(|(_, end)| *end <= at)
+    }
+
+    /// Returns the values of all numbers in words.
+    pub(crate) fn spelled_values(&self) -> impl Iterator<Item = Decimal> + '_ {
+        self.spelled.iter().map(|number| number.value)
     }
 
     /// Returns the values of all numbers.

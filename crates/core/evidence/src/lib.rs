@@ -43,6 +43,7 @@ mod page;
 mod pairing;
 mod question;
 mod record;
+mod spelled;
 mod stated;
 mod status;
 mod summary;

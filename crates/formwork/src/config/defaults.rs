@@ -1,7 +1,11 @@
+use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use formwork_core::{Cost, ModelSettings, Policy, Retries, Temperature, within};
+use formwork_core::{
+    Calibrations, Cost, Error, ErrorKind, ModelSettings, Policy, Retries, Temperature, within,
+};
 use formwork_extract::{Budget, ExtractorBuilder};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -73,6 +77,9 @@ pub struct Defaults {
     /// The file of `eval --calibrate` (default: none), relative to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<PathBuf>,
+    /// The calibrations of that file, once they are [read](Self::with_calibrations).
+    #[serde(skip)]
+    pub calibrations: Option<Arc<Calibrations>>,
     /// `find` or `quote`, as `extract --evidence` (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -107,9 +114,36 @@ impl Defaults {
             retry_delays: self.retry_delays.or(other.retry_delays),
             retry_policy: self.retry_policy.or(other.retry_policy),
             calibration: self.calibration.or(other.calibration),
+            calibrations: self.calibrations.or(other.calibrations),
             evidence: self.evidence.or(other.evidence),
             settings: self.settings.or(other.settings),
         }
+    }
+
+    /// Reads the file of `calibration`, if one is named: extractors to which these settings are [applied](Self::apply) then have its
+    /// calibrations. The configuration that answers has the `name` of `formwork eval`, which is `default` for the targets of the
+    /// configuration; without one, the target that answers counts.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] if the file cannot be read, or is no file of `formwork eval --calibrate`.
+    ///
+    /// ```
+    /// use formwork::config::Defaults;
+    ///
+    /// let defaults = Defaults { calibration: Some("/no/such/file.json".into()), ..Defaults::default() };
+    /// assert!(defaults.with_calibrations(Some("default")).is_err());
+    /// assert_eq!(Defaults::default().with_calibrations(None)?.calibrations, None);
+    /// # Ok::<(), formwork::Error>(())
+    /// ```
+    pub fn with_calibrations(self, name: Option<&str>) -> Result<Self, Error> {
+        let Some(file) = &self.calibration else { return Ok(self) };
+        let shown = file.display();
+        let failed = |message| Error::new(ErrorKind::Config, message);
+        let bytes = fs::read(file).map_err(|error| failed(format!("cannot read {shown}: {error}")))?;
+        let read = serde_json::from_slice::<Calibrations>(&bytes)
+            .map_err(|error| failed(format!("{shown} is no file of `formwork eval --calibrate`: {error}")))?;
+        let read = if let Some(name) = name { read.named(name) } else { read };
+        Ok(Self { calibrations: Some(Arc::new(read)), ..self })
     }
 
     /// Returns the time limit of each input, if there is one.
@@ -168,6 +202,9 @@ impl Defaults {
         }
         if let Some(tokens) = self.max_tokens {
             builder = builder.with_max_tokens(tokens);
+        }
+        if let Some(calibrations) = self.calibrations.clone() {
+            builder = builder.with_calibrations(calibrations);
         }
         match self.timeout() {
             Some(deadline) => builder.with_deadline(deadline),

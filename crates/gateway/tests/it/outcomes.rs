@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use formwork_core::{Answer, Call, Capabilities, Enforcement, Fault, Provider};
+use formwork::config::Defaults;
+use formwork_core::{Answer, Calibrations, Call, Capabilities, Enforcement, Fault, Provider};
 use formwork_extract::Backend;
 use formwork_gateway::{Gateway, Target};
 use formwork_ledger::{Ledger, RunQuery, Settings};
@@ -204,6 +205,23 @@ fn evidence_is_in_the_usage_of_every_protocol_that_is_asked_for_it() {
         let got = gate.post("/v1/extract", &[], &body).json();
         assert_eq!(got["evidence"][0]["status"], status, "{got}");
         assert_eq!(got["confidence"][0]["path"], "$.age", "{got}");
+    }
+}
+
+/// The confidence is a probability by the calibration of the target that answers.
+#[test]
+fn the_confidence_is_calibrated_by_the_target_that_answers() {
+    for (configuration, probability) in [("primary", json!(0.9)), ("other", Value::Null)] {
+        let fitted = json!({"calibrations": [{"configuration": configuration, "others": 0, "evidence": true, "documents": 9,
+            "leaves": 99, "error": 0.01, "points": [[0.5, 0.9]]}]});
+        let calibrations: Calibrations = serde_json::from_value(fitted).unwrap();
+        let calibrations = Some(Arc::new(calibrations));
+        let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+        let gateway = targets(&openai(&server.url())).with_limits(limits());
+        let gate = Gate::start(gateway.with_defaults(Defaults { calibrations, ..Defaults::default() }));
+        let body = json!({"input": "Maria is 34.", "schema": super::support::schema(), "evidence": true});
+        let got = gate.post("/v1/extract", &[], &body).json();
+        assert_eq!(got["confidence"][0]["probability"], probability, "{got}");
     }
 }
 

@@ -1,8 +1,6 @@
 //! From scores to probabilities.
 
-use formwork_core::Confidence;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use formwork_core::Calibration;
 
 /// The minimum number of leaves of a step, so that a step is not an accident.
 const MIN_LEAVES: usize = 25;
@@ -21,90 +19,47 @@ pub struct Scored {
     pub right: bool,
 }
 
-/// The probability that a leaf with a score is right, fitted on gold by isotonic regression.
+/// Fits the probability that a leaf with a score is right by isotonic regression, for answers of a configuration that are compared with a
+/// number of `others`, with or without `evidence`; `None` with fewer than 4 documents or 50 leaves, or without both right and wrong leaves.
 ///
 /// ```
-/// use formwork_eval::{Calibration, Scored};
+/// use formwork_eval::{Scored, calibrate};
 ///
 /// // 9 of 10 leaves with the score 0.8 are right, and 2 of 10 with the score 0.3.
 /// let leaf = |nth: usize| Scored { document: nth % 50, score: if nth % 2 == 0 { 0.8 } else { 0.3 }, right: nth % 20 < if nth % 2 == 0 { 18 } else { 4 } };
 /// let gold: Vec<Scored> = (0..1000).map(leaf).collect();
-/// let calibration = Calibration::fit("small", 0, true, &gold).ok_or("too few leaves")?;
+/// let calibration = calibrate("small", 0, true, &gold).ok_or("too few leaves")?;
 /// assert!((calibration.probability(0.8) - 0.9).abs() < 0.01 && (calibration.probability(0.3) - 0.2).abs() < 0.01);
 /// assert!(calibration.error < 0.1);
 /// # Ok::<(), &'static str>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Calibration {
-    /// The name of the configuration whose answers it is fitted on.
-    pub configuration: String,
-    /// The number of other answers with which each answer was compared.
-    pub others: usize,
-    /// Whether the scores include the evidence in the input.
-    pub evidence: bool,
-    /// The number of documents.
-    pub documents: usize,
-    /// The number of leaves.
-    pub leaves: usize,
-    /// The mean difference between probability and share of right leaves, in 10 bins of equal width. It is measured on documents on which
-    /// the probabilities were not fitted: each half of the documents on the other half.
-    pub error: f64,
-    /// Scores in ascending order, each with its probability. Between two scores, probabilities are interpolated.
-    pub points: Vec<[f64; 2]>,
-}
-
-impl Calibration {
-    /// Fits a calibration; `None` with fewer than 4 documents or 50 leaves, or without both right and wrong leaves.
-    pub fn fit(configuration: &str, others: usize, evidence: bool, gold: &[Scored]) -> Option<Self> {
-        let mut documents: Vec<usize> = gold.iter().map(|leaf| leaf.document).collect();
-        documents.sort_unstable();
-        documents.dedup();
-        let right = gold.iter().filter(|leaf| leaf.right).count();
-        if documents.len() < 4 || gold.len() < 2 * MIN_LEAVES || right == 0 || right == gold.len() {
-            return None;
-        }
-        // The halves are drawn, because gold is often sorted or repeats a pattern.
-        let half = |leaf: &Scored| half(documents.binary_search(&leaf.document).unwrap_or_default());
-        let held_out = |part: usize| {
-            let fitted: Vec<Scored> = gold.iter().copied().filter(|leaf| half(leaf) != part).collect();
-            let points = steps(&fitted);
-            let tested = gold.iter().filter(move |leaf| half(leaf) == part);
-            tested.map(move |leaf| (at(&points, leaf.score), leaf.right)).collect::<Vec<_>>()
-        };
-        let tested: Vec<(f64, bool)> = (0..2).flat_map(held_out).collect();
-        Some(Self {
-            configuration: configuration.to_owned(),
-            others,
-            evidence,
-            documents: documents.len(),
-            leaves: gold.len(),
-            error: calibration_error(&tested),
-            points: steps(gold),
-        })
+pub fn calibrate(configuration: &str, others: usize, evidence: bool, gold: &[Scored]) -> Option<Calibration> {
+    let mut documents: Vec<usize> = gold.iter().map(|leaf| leaf.document).collect();
+    documents.sort_unstable();
+    documents.dedup();
+    let right = gold.iter().filter(|leaf| leaf.right).count();
+    if documents.len() < 4 || gold.len() < 2 * MIN_LEAVES || right == 0 || right == gold.len() {
+        return None;
     }
-
-    /// Adds the probability of each leaf.
-    ///
-    /// ```
-    /// use formwork_core::Outcome;
-    /// use formwork_eval::Calibration;
-    /// use serde_json::Value;
-    ///
-    /// fn unsure(outcome: &Outcome<Value>, calibration: &Calibration) -> usize {
-    ///     let mut all = outcome.confidence();
-    ///     calibration.apply(&mut all);
-    ///     all.iter().filter(|it| it.is_below(0.9)).count()
-    /// }
-    /// ```
-    pub fn apply(&self, confidence: &mut [Confidence]) {
-        confidence.iter_mut().for_each(|it| it.probability = Some(self.probability(it.score)));
-    }
-
-    /// Returns the probability that a leaf with this score is right.
-    pub fn probability(&self, score: f64) -> f64 {
-        at(&self.points, score)
-    }
+    let fitted = |error: f64, leaves: &[Scored]| Calibration {
+        configuration: configuration.to_owned(),
+        others,
+        evidence,
+        documents: documents.len(),
+        leaves: gold.len(),
+        error,
+        points: steps(leaves),
+    };
+    // The halves are drawn, because gold is often sorted or repeats a pattern.
+    let half = |leaf: &Scored| half(documents.binary_search(&leaf.document).unwrap_or_default());
+    let held_out = |part: usize| {
+        let other: Vec<Scored> = gold.iter().copied().filter(|leaf| half(leaf) != part).collect();
+        let calibration = fitted(0.0, &other);
+        let tested = gold.iter().filter(move |leaf| half(leaf) == part);
+        tested.map(move |leaf| (calibration.probability(leaf.score), leaf.right)).collect::<Vec<_>>()
+    };
+    let tested: Vec<(f64, bool)> = (0..2).flat_map(held_out).collect();
+    Some(fitted(calibration_error(&tested), gold))
 }
 
 /// Returns the half of a document: 0 or 1, for each two neighbours one of each.
@@ -212,17 +167,4 @@ fn steps(gold: &[Scored]) -> Vec<[f64; 2]> {
         point[1] = highest;
     }
     points
-}
-
-/// Returns the probability at a score, interpolated between points.
-fn at(points: &[[f64; 2]], score: f64) -> f64 {
-    let after = points.partition_point(|point| point[0] < score);
-    match (after.checked_sub(1).and_then(|before| points.get(before)), points.get(after)) {
-        (Some(before), Some(after)) => {
-            let share = (score - before[0]) / (after[0] - before[0]);
-            before[1] + share * (after[1] - before[1])
-        }
-        (Some(only), None) | (None, Some(only)) => only[1],
-        (None, None) => 0.5,
-    }
 }

@@ -35,7 +35,7 @@ mod statistics;
 mod tally;
 
 pub use baseline::Baseline;
-pub use calibration::{Calibration, Scored, auroc, calibration_error};
+pub use calibration::{Scored, auroc, calibrate, calibration_error};
 pub use comparison::{Comparison, Pair};
 pub use evaluation::Evaluation;
 pub use gate::Gate;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Clock, Context, Contract, Cost, Error, ErrorKind, Inline, Instruction, JsonPath, Level, Message, Plan,
-    PlanOptions, Policy, RetryPolicy, Rule, Schema, Target, Temperature, Validator, Warning, spaced,
+    Calibrations, Clock, Context, Contract, Cost, Error, ErrorKind, Inline, Instruction, JsonPath, Level,
+    Message, Plan, PlanOptions, Policy, RetryPolicy, Rule, Schema, Target, Temperature, Validator, Warning,
+    spaced,
 };
 use formwork_schema::{SaysNothing, SchemaError, says_nothing, unwrapped};
 use schemars::JsonSchema;
@@ -254,6 +255,32 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     /// Adds a warning about the contract, which every outcome then has (default: none).
     pub fn with_warning(self, warning: Warning) -> Self {
         self.contract(|contract| Ok(contract.with_warning(warning)))
+    }
+
+    /// Sets the calibrations of a file of `formwork eval --calibrate`, by which the [confidence](formwork_core::Outcome::confidence) in the
+    /// values of each outcome is a probability (default: none, it is a score).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use formwork_core::Calibrations;
+    /// use formwork_extract::Extractor;
+    /// use formwork_testkit::Scripted;
+    ///
+    /// let calibrations: Calibrations = serde_json::from_str(
+    ///     r#"{"calibrations": [{"configuration": "small", "others": 0, "evidence": true, "documents": 40, "leaves": 500,
+    ///         "error": 0.03, "points": [[0.2, 0.6], [0.8, 0.9]]}]}"#,
+    /// )?;
+    /// let extractor = Extractor::for_document("place", serde_json::json!({"properties": {"city": {"type": "string"}}}))
+    ///     .with_target(Arc::new(Scripted::new([r#"{"city": "Lisbon"}"#])))
+    ///     .with_calibrations(calibrations.named("small"))
+    ///     .build()?;
+    /// let outcome = extractor.extract_blocking("Maria moved to Lisbon.")?;
+    /// assert!(outcome.confidence()[0].probability.is_some_and(|it| (0.6..=0.9).contains(&it)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_calibrations(self, calibrations: impl Into<Arc<Calibrations>>) -> Self {
+        self.contract(|contract| Ok(contract.with_calibrations(calibrations)))
     }
 
     /// Adds an asynchronous validator (default: none).

@@ -132,6 +132,16 @@ fn a_path_that_outputs_cannot_have_is_a_mistake() {
             "r.yaml:4:13",
             "`$.answer`",
         ),
+        ("schema: {dependentRequired: {anwser: [prices]}}", "r.yaml:4:13", "`$.answer`"),
+        ("schema: {dependentRequired: {prices: [answer, anwser]}}", "r.yaml:4:13", "`$.answer`"),
+        ("schema: {dependentSchemas: {anwser: {required: [prices]}}}", "r.yaml:4:13", "`$.answer`"),
+        ("schema: {dependentSchemas: {prices: {required: [anwser]}}}", "r.yaml:4:13", "`$.answer`"),
+        ("schema: {not: {dependentRequired: {anwser: [prices]}}}", "r.yaml:4:13", "`$.answer`"),
+        (
+            "schema: {properties: {prices: {items: {dependentRequired: {net: [gros]}}}}}",
+            "r.yaml:4:13",
+            "`$.prices[*].gross`",
+        ),
         (
             "schema: {properties: {prices: {contains: {required: [gros]}}}}",
             "r.yaml:4:13",
@@ -163,7 +173,12 @@ fn a_path_that_outputs_cannot_have_is_a_mistake() {
         }
     }
     let compiled = compile(&named).unwrap();
-    for forbids in ["properties: {secret: false}", "not: {required: [secret]}"] {
+    for forbids in [
+        "properties: {secret: false}",
+        "not: {required: [secret]}",
+        "not: {dependentRequired: {answer: [secret]}}",
+        "dependentSchemas: {secret: false}",
+    ] {
         let text = format!("name: r\ncriteria:\n  - {{id: a, description: b, schema: {{{forbids}}}}}\n");
         let rubric = ReviewRubric::parse_for("r.yaml", &text, Format::Yaml, Some(compiled.as_ref()));
         assert!(rubric.is_ok(), "a member that is forbidden may be absent: {forbids}");

@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 use super::contract::New;
 use super::session::{MAX_ROWS, Settings, closed, limited, reopen, with_progress};
 use super::{Engine, Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, provider, restate};
+use crate::commands::eval::calibration;
 use crate::exit::{Failed, Status};
 use crate::flags::set;
 use crate::interrupt::{self, Drain};
@@ -191,9 +192,9 @@ fn work(
             sections.borrow_mut().push(section.clone());
             section
         };
-        let mut opened = Targets::limited(named, settings.retries.clone(), left)
-            .open_as(providers, args.verbose, noted)
-            .await?;
+        let targets = Targets::limited(named, settings.retries.clone(), left);
+        let mut opened = targets.open_as(providers, args.verbose, noted).await?;
+        calibration::open(&mut opened, None, targets.name(), 0)?;
         health::keep_targets(batch.view(), &opened.backends).map_err(failed)?;
         let files = match settings.mode {
             Mode::Direct => None,

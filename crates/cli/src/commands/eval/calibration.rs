@@ -2,23 +2,18 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Once;
 
-use formwork_eval::{Calibration, Scored};
-use serde::{Deserialize, Serialize};
+use formwork::config::Defaults;
+use formwork_core::Calibrations;
+use formwork_eval::{Scored, calibrate};
 
 use crate::exit::Failed;
-use crate::files;
 use crate::stderr::say;
+use crate::targets::Opened;
 
 /// The name of the answers that all configurations give together.
 pub(crate) const MERGED: &str = "merged";
-
-/// A file of calibrations.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    calibrations: Vec<Calibration>,
-}
 
 /// Fits a calibration for each configuration, and writes them. Each has a name, its leaves, and the number of answers beside it.
 pub(super) fn write<'a>(
@@ -28,7 +23,7 @@ pub(super) fn write<'a>(
 ) -> Result<(), Failed> {
     let mut calibrations = Vec::new();
     for (name, scored, others) in sets {
-        let Some(one) = Calibration::fit(name, others, has_text, scored) else {
+        let Some(one) = calibrate(name, others, has_text, scored) else {
             return Err(Failed::usage(format!(
                 "{} values are too few to calibrate {name}: at least 50 values of 4 documents are needed, and some of them wrong",
                 scored.len()
@@ -42,28 +37,41 @@ pub(super) fn write<'a>(
         );
         calibrations.push(one);
     }
-    let mut text = serde_json::to_string_pretty(&Written { calibrations })
+    let mut text = serde_json::to_string_pretty(&Calibrations::new(calibrations))
         .map_err(|error| Failed::usage(error.to_string()))?;
     text.push('\n');
     fs::write(path, text).map_err(|error| Failed::usage(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Reads the calibration of a configuration for scores with the evidence in the input.
-pub(crate) fn read(path: &Path, configuration: &str, others: usize) -> Result<Calibration, Failed> {
-    let name = files::name(path);
-    let written: Written = serde_json::from_slice(&files::bytes(path)?).map_err(|error| {
-        Failed::usage(format!("{name} is no file of `formwork eval --calibrate`: {error}"))
-    })?;
-    let known: Vec<String> = written
-        .calibrations
-        .iter()
-        .map(|one| format!("{} beside {} others", one.configuration, one.others))
-        .collect();
-    let fits = |one: &Calibration| one.configuration == configuration && one.others == others && one.evidence;
-    written.calibrations.into_iter().find(fits).ok_or_else(|| {
-        Failed::usage(format!(
-            "{name} has no calibration with evidence for {configuration} beside {others} others; it has {}",
-            known.join(", ")
-        ))
-    })
+/// Reads the calibrations of a file, or else of the configuration's file, for answers of these targets that are each compared with a number
+/// of others. A configured file that cannot be used, or has none for them, is a warning, because other commands may use other targets.
+pub(crate) fn open(
+    opened: &mut Opened,
+    file: Option<&Path>,
+    name: &str,
+    others: usize,
+) -> Result<(), Failed> {
+    static SAID: Once = Once::new();
+    let mut defaults = opened.defaults.clone();
+    defaults.calibration = file.map(Path::to_owned).or(defaults.calibration);
+    match read(defaults, opened, name, others) {
+        Ok(defaults) => opened.defaults = defaults,
+        Err(message) if file.is_some() => return Err(Failed::usage(message)),
+        Err(message) => SAID.call_once(|| say!("warning: {message}; confidence is a score")),
+    }
+    Ok(())
+}
+
+fn read(defaults: Defaults, opened: &Opened, name: &str, others: usize) -> Result<Defaults, String> {
+    let defaults = defaults.with_calibrations(Some(name)).map_err(|error| error.message().to_owned())?;
+    let Some(read) = &defaults.calibrations else { return Ok(defaults) };
+    if opened.models().keys().any(|target| read.find(target, others, true).is_some()) {
+        return Ok(defaults);
+    }
+    let known = read.all().iter().map(|one| format!("{} beside {} others", one.configuration, one.others));
+    let file = defaults.calibration.as_deref().unwrap_or(Path::new("")).display();
+    Err(format!(
+        "{file} has no calibration with evidence for {name} beside {others} others; it has {}",
+        known.collect::<Vec<_>>().join(", ")
+    ))
 }

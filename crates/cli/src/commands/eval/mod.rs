@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use formwork::providers::Providers;
+use formwork_core::{Context, Validator as _};
 use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, Rows, Scored, Spent, page};
 use formwork_evidence::{Index, counterparts, merge_with, scores};
 use formwork_schema::{Compiled, Formats, compile_with};
@@ -29,7 +30,7 @@ use self::notes::Notes;
 use crate::exit::{Failed, Status};
 use crate::flags::{one_of, seconds, temperature};
 use crate::ledger::Recording;
-use crate::rows::EvalGold;
+use crate::rows::{EvalGold, RowError};
 use crate::targets::{RetryArgs, dollars};
 use crate::{files, output, terminal};
 
@@ -505,10 +506,10 @@ impl Schemas {
         match self.0.entry(key).or_insert_with(compile) {
             Err(error) => Some(format!("cannot be checked: {error}")),
             Ok(compiled) => {
-                let violations = files::violations(compiled, value);
-                let more = violations.len().saturating_sub(1);
-                let rest = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-                violations.first().map(|first| format!("violates its schema: {first}{rest}"))
+                let mut report = formwork_core::Report::default();
+                compiled.validate(value, &Context::EMPTY, &mut report);
+                let invalid = (!report.is_empty()).then(|| RowError::from(report));
+                invalid.map(|invalid| format!("violates its schema: {}", invalid.message()))
             }
         }
     }

@@ -15,7 +15,6 @@ use formwork::providers::Providers;
 use formwork_batch::Answers;
 use formwork_core::evidence::Question;
 use formwork_core::{Error, ErrorKind, Input, Outcome, PathPattern, Rule};
-use formwork_eval::Calibration;
 use formwork_extract::{Backend, CancellationToken, Ensemble, Extraction, Extractor, ExtractorBuilder};
 use formwork_ledger::Ledger;
 use serde_json::Value;
@@ -70,11 +69,14 @@ Exit codes:
   3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
-const TEMPERATURE: &str = "Sampling temperature of the first attempt, from 0 to 2; later attempts use 2/3 and 1/3 of it [default: 0.3]";
+/// The sampling temperature of the first attempt.
+const TEMPERATURE: f64 = 0.3;
+
+const TEMPERATURE_HELP: &str = "Sampling temperature of the first attempt, from 0 to 2; later attempts use 2/3 and 1/3 of it [default: 0.3]";
 
 /// Extract valid JSON from a text with a model
 #[derive(clap::Args)]
-#[command(after_help = AFTER_HELP, mut_arg("temperature", |temperature| temperature.help(TEMPERATURE)))]
+#[command(after_help = AFTER_HELP, mut_arg("temperature", |temperature| temperature.help(TEMPERATURE_HELP)))]
 pub(crate) struct Args {
     /// The text [default: --file, else standard input]. The name of a file, `-`, `@FILE` and a URL are errors: see --file and --text
     #[arg(value_name = "TEXT")]
@@ -137,8 +139,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "quote", num_args = 0..=1, require_equals = true, default_missing_value = "find")]
     #[arg(value_parser = one_of::<Places, 2>(["find", "quote"]), hide_possible_values = true)]
     evidence: Option<Places>,
-    /// Ask each of these targets (KIND/MODEL, or a provider of the configuration), and merge their answers value by value. In one more call,
-    /// the first target chooses between the candidates of values on which they differ; `disputed` of --json lists the undecided ones
+    /// Ask each of these targets (KIND/MODEL, or a provider of the configuration), and merge their answers value by value. A name that is
+    /// repeated is asked for one more sample, with another seed. In one more call, the first target chooses between the candidates of values on which they differ; `disputed` of --json lists the undecided ones
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', conflicts_with_all = ["jsonl", "model", "provider"])]
     ensemble: Vec<String>,
     /// Ask the targets after the first one only if a value of its answer has a confidence below X, from 0 to 1
@@ -198,29 +200,36 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     if args.ensemble.len() == 1 {
         return Err(Failed::usage("--ensemble: name at least two targets, with commas between"));
     }
-    if let Some(twice) = args
-        .ensemble
-        .iter()
-        .enumerate()
-        .find_map(|(at, one)| args.ensemble.get(..at)?.iter().find(|other| *other == one))
-    {
-        return Err(Failed::usage(format!("--ensemble: `{twice}` is named twice")));
-    }
     let of = |error: &Error| failed(error, Some(&name));
     let (mut asked, mut defaults, mut arbiter) = (Vec::new(), Defaults::default(), None);
+    let mut known: Vec<(String, Requests<'_>, Extractor<Value>)> = Vec::new();
     for (target, targets) in args.targets.split(&args.ensemble) {
-        let requests = Requests::of(args, &targets, providers).await?;
-        let extractor = requests.extractor(usable.clone()).map_err(|error| of(&error))?;
-        defaults = defaults.or(requests.opened.defaults.clone());
-        arbiter.get_or_insert_with(|| requests.follow_up());
-        asked.push((target, requests.extraction(&extractor, text.clone(), Some(&name)), extractor));
+        if !known.iter().any(|(other, ..)| *other == target) {
+            let requests = Requests::of(args, &targets, providers).await?;
+            let extractor = requests.extractor(usable.clone()).map_err(|error| of(&error))?;
+            defaults = defaults.or(requests.opened.defaults.clone());
+            arbiter.get_or_insert_with(|| requests.follow_up());
+            known.push((target.clone(), requests, extractor));
+        }
+        let Some((_, requests, extractor)) = known.iter().find(|(other, ..)| *other == target) else {
+            continue;
+        };
+        let mut input = Input::from(text.clone());
+        let earlier = asked.iter().filter(|(other, _)| *other == target).count() as u64;
+        if earlier > 0 {
+            // With one seed, the samples of a target are the same answer; the default seed of a model in process is constant.
+            input.seed = Some(args.sampling.seed.unwrap_or_default().wrapping_add(earlier));
+            if requests.temperature() == 0.0 {
+                say!("warning: --ensemble: at temperature 0, the samples of `{target}` are the same answer");
+            }
+        }
+        asked.push((target, requests.extraction(extractor, input, Some(&name))));
     }
     let requests = match asked.is_empty() {
         true => Some(Requests::new(args, providers).await?),
         false => None,
     };
     let defaults = requests.as_ref().map_or(defaults, |requests| requests.opened.defaults.clone());
-    let calibration = calibration(args, &defaults)?;
     let evidence = args.evidence.or(own).or(defaults.evidence);
     let single = requests.as_ref().map(|requests| requests.asks(usable)).transpose();
     let single = single.map_err(|error| of(&error))?;
@@ -234,9 +243,9 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
         html: args.html.as_deref(),
     });
     let of_single = single.as_ref().map(|asks| &asks.extractor);
-    let extractor = of_single.or(asked.first().map(|(_, _, extractor)| extractor));
+    let extractor = of_single.or(known.first().map(|(_, _, extractor)| extractor));
     let Some(extractor) = extractor.cloned() else { return Err(Failed::usage("no target was named")) };
-    let doubt = doubt(args, calibration.as_ref());
+    let doubt = doubt(args, &defaults);
     let output = one::Output { verbose: args.verbose, json: args.json, stream: args.stream, shown, doubt };
     match requests.zip(single) {
         Some((requests, asks)) => {
@@ -254,18 +263,16 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
             one::show(result, &[], Vec::new(), output, of)
         }
         None => {
-            let asked = asked.into_iter().map(|(target, extraction, _)| (target, extraction)).collect();
             let arbiter = arbiter.unwrap_or_default();
             let ensemble = Ensemble::new(extractor.plan().contract(), &text, asked)
                 .with_second_opinion_below(args.second_opinion_below)
                 .with_arbiter(|question| arbiter.extractor(question));
             let opinions = ensemble.run(cancel).await.map_err(|error| of(&error))?;
             opinions.notes.iter().for_each(|note| say!("warning: {note}"));
-            let mut output = output;
             if opinions.answers.len() < args.ensemble.len()
-                && let Some(doubt) = output.doubt.as_mut().filter(|doubt| doubt.calibration.is_some())
+                && defaults.calibrations.is_some()
+                && opinions.outcome.confidence().iter().all(|it| it.probability.is_none())
             {
-                doubt.calibration = None;
                 say!("warning: the calibration is for answers of all targets: confidence is a score");
             }
             let mut result = Ok(opinions.outcome);
@@ -277,26 +284,10 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     }
 }
 
-/// Reads the calibration of the command line, or else that of the configuration file. A configured file without the targets of this
-/// command is a warning, because other commands may use other targets.
-fn calibration(args: &Args, defaults: &Defaults) -> Result<Option<Calibration>, Failed> {
-    let (name, others) = match args.ensemble.len() {
-        0 => (args.targets.name(), 0),
-        count => (calibration::MERGED, count),
-    };
-    match (&args.calibration, &defaults.calibration) {
-        (Some(file), _) => calibration::read(file, name, others).map(Some),
-        (None, Some(file)) => Ok(calibration::read(file, name, others)
-            .map_err(|failed| say!("warning: {failed}; confidence is a score"))
-            .ok()),
-        (None, None) => Ok(None),
-    }
-}
-
 /// Returns the settings of the confidence, if the output has it.
-fn doubt<'a>(args: &Args, calibration: Option<&'a Calibration>) -> Option<Doubt<'a>> {
-    let doubts = args.flag_below.is_some() || calibration.is_some() || !args.ensemble.is_empty();
-    doubts.then_some(Doubt { calibration, flag_below: args.flag_below })
+fn doubt(args: &Args, defaults: &Defaults) -> Option<Doubt> {
+    let doubts = args.flag_below.is_some() || defaults.calibrations.is_some() || !args.ensemble.is_empty();
+    doubts.then_some(Doubt { flag_below: args.flag_below })
 }
 
 /// The targets of further calls about some values of an answer.
@@ -425,7 +416,12 @@ impl<'a> Requests<'a> {
     async fn of(args: &'a Args, targets: &Targets, providers: &Providers) -> Result<Self, Failed> {
         let ledger = args.recording.open()?;
         let store = args.store.as_ref().map(Answers::open).transpose().map_err(Failed::usage)?;
-        let opened = targets.open(providers, args.verbose).await?;
+        let mut opened = targets.open(providers, args.verbose).await?;
+        let (name, others) = match args.ensemble.len() {
+            0 => (targets.name(), 0),
+            count => (calibration::MERGED, count),
+        };
+        calibration::open(&mut opened, args.calibration.as_deref(), name, others)?;
         opened.say_how_small_the_default_model_is();
         Ok(Self { args, opened, ledger, store })
     }
@@ -446,14 +442,19 @@ impl<'a> Requests<'a> {
     fn extraction(
         &self,
         extractor: &Extractor<Value>,
-        input: String,
+        input: impl Into<Input>,
         name: Option<&str>,
     ) -> Extraction<Value> {
-        let extraction = extractor.extraction(Input::from(input));
+        let extraction = extractor.extraction(input);
         let Some(recorder) = self.opened.recorder(self.ledger.clone(), "extract") else { return extraction };
         let digest = extractor.plan().contract().digest();
         let name = name.map(str::to_owned);
         extraction.with_observer(recorder.with_run(|run| run.with_contract(name, Some(digest))))
+    }
+
+    /// Returns the sampling temperature of the first attempt.
+    fn temperature(&self) -> f64 {
+        self.args.sampling.temperature.or(self.opened.defaults.temperature).unwrap_or(TEMPERATURE)
     }
 
     fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {
@@ -461,7 +462,7 @@ impl<'a> Requests<'a> {
         let schema::Usable { schema, unwrapped, rules, examples, .. } = usable;
         let own = Defaults {
             max_attempts: Some(3),
-            temperature: Some(0.3),
+            temperature: Some(TEMPERATURE),
             timeout_seconds: Some(120.0),
             ..Defaults::default()
         };

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use formwork_core::{Confidence, Error, Outcome, cut, spaced};
-use formwork_eval::Calibration;
 use formwork_evidence::Disputed;
 use formwork_extract::{CancellationToken, Extraction};
 use serde::Serialize;
@@ -33,23 +32,21 @@ pub(crate) struct Output<'a> {
     /// The evidence for people.
     pub(crate) shown: Option<Shown<'a>>,
     /// The confidence in the values, if the output has it.
-    pub(crate) doubt: Option<Doubt<'a>>,
+    pub(crate) doubt: Option<Doubt>,
 }
 
 /// The settings of the confidence in values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Doubt<'a> {
-    pub(crate) calibration: Option<&'a Calibration>,
+pub(crate) struct Doubt {
     pub(crate) flag_below: Option<f64>,
 }
 
-impl Doubt<'_> {
+impl Doubt {
     /// Returns the confidence in each value beside the answers of all targets.
     pub(super) fn of(self, outcome: &Outcome<Value>, answers: &[&Value]) -> Vec<Confidence> {
         // The only answer agrees with nothing but itself.
         let answers = if answers.len() > 1 { answers } else { &[] };
         let mut all = outcome.confidence_beside(answers);
-        self.calibration.into_iter().for_each(|calibration| calibration.apply(&mut all));
         all.iter_mut().for_each(|it| it.doubtful = self.flag_below.is_some_and(|limit| it.is_below(limit)));
         all
     }

@@ -33,10 +33,9 @@ pub(super) async fn run(
     let common = super::given(args, &rules, providers)?;
     let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
     let requests = Requests::new(args, providers).await?;
-    let calibration = super::calibration(args, &requests.opened.defaults)?;
     let own = common.as_ref().and_then(|common| common.usable.evidence);
     let evidence = args.evidence.or(own).or(requests.opened.defaults.evidence);
-    let doubt = super::doubt(args, calibration.as_ref());
+    let doubt = super::doubt(args, &requests.opened.defaults);
     let follow_up = &requests.follow_up();
     let name = common.as_ref().map(|common| common.name.clone());
     let common = match common {

@@ -10,6 +10,7 @@ use super::Folder;
 use super::run::{opened, runner};
 use crate::agents::{self, Asking};
 use crate::exit::{Failed, Status};
+use crate::ledger::now;
 use crate::stderr::say;
 use crate::targets::Targets;
 use crate::{interrupt, output};
@@ -95,13 +96,16 @@ async fn measure(
             let recorder = models.recorder(ledger.clone(), "skill report");
             let runner = runner(skill, &models, &asking, cancel, recorder);
             for (n, example) in skill.descriptor().examples.iter().enumerate() {
-                let began = Instant::now();
+                let (began, started) = (Instant::now(), now());
                 let result = runner.execute(skill.name(), Value::Object(example.clone())).await;
                 let took = began.elapsed();
                 if let Err(error) = &result {
                     say!("{}, example {}, seed {seed}: {error}", skill.name(), n + 1);
                 }
                 let review = result.as_ref().ok().and_then(|outcome| outcome.review.as_ref());
+                if let Some(review) = review {
+                    agents::record(ledger.as_ref(), "skill report", skill.name(), started, review);
+                }
                 if let Some(failed) = review.and_then(agents::not_carried_out) {
                     say!("{}, example {}, seed {seed}: {failed}", skill.name(), n + 1);
                 }

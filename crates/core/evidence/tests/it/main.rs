@@ -9,4 +9,5 @@ mod documents;
 mod generated;
 mod merging;
 mod notations;
+mod spelled;
 mod untrusted;

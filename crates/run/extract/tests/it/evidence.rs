@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use formwork_core::evidence::Status;
-use formwork_core::{Input, Message, Outcome};
-use formwork_extract::Extractor;
+use formwork_core::{Calibration, Calibrations, Confidence, Input, Message, Outcome};
+use formwork_extract::{Extractor, ExtractorBuilder};
 use formwork_testkit::Scripted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,9 +19,13 @@ struct Bill {
 
 const TEXT: &str = "Subtotal: 12.00\nShipping: 0.00\nAmount due: 12.00";
 
-fn extractor() -> Extractor<Bill> {
+fn builder() -> ExtractorBuilder<Bill> {
     let model = Scripted::new([r#"{"subtotal": 12, "total": 12, "buyer": "Ada"}"#; 2]);
-    Extractor::builder().with_target(Arc::new(model)).build().unwrap()
+    Extractor::builder().with_target(Arc::new(model))
+}
+
+fn extractor() -> Extractor<Bill> {
+    builder().build().unwrap()
 }
 
 #[test]
@@ -64,4 +68,49 @@ fn the_confidence_in_values_is_that_of_their_evidence_and_of_other_answers() {
     // A stored outcome has neither text nor schema.
     let stored: Outcome<Bill> = serde_json::from_value(serde_json::to_value(&outcome).unwrap()).unwrap();
     assert_eq!(scores(&stored.confidence()), [0.5; 3]);
+}
+
+/// A calibration counts wherever the confidence is read, if it was fitted on answers like these.
+#[test]
+fn calibrations_of_an_extractor_make_the_confidence_of_its_outcomes_a_probability() {
+    let fitted = |configuration: &str, others: usize, probability: f64| Calibration {
+        configuration: configuration.to_owned(),
+        others,
+        evidence: true,
+        documents: 9,
+        leaves: 99,
+        error: 0.01,
+        points: vec![[0.5, probability]],
+    };
+    let all = [fitted("named", 0, 0.9), fitted("scripted", 0, 0.8), fitted("scripted", 1, 0.7)];
+    let other = serde_json::json!({"subtotal": 12, "total": 21, "buyer": "Ada"});
+    for (name, used, alone, beside) in [
+        (Some("named"), &all[..], Some(0.9), Some(0.7)),
+        // The target that answers, and not another configuration.
+        (None, &all[..], Some(0.8), Some(0.7)),
+        (Some("unknown"), &all[..], Some(0.8), Some(0.7)),
+        (Some("unknown"), &all[..1], None, None),
+        (None, &all[2..], None, Some(0.7)),
+        (None, &[], None, None),
+    ] {
+        let calibrations = Calibrations::new(used.to_vec());
+        let calibrations = name.map_or(calibrations.clone(), |name| calibrations.named(name));
+        let extractor = builder().with_calibrations(calibrations).build().unwrap();
+        let outcome = extractor.extract_blocking(TEXT).unwrap();
+        let probabilities = |all: Vec<Confidence>| all.iter().map(|it| it.probability).collect::<Vec<_>>();
+        assert_eq!(probabilities(outcome.confidence()), [alone; 3], "{name:?}");
+        assert_eq!(probabilities(outcome.confidence_beside(&[&other])), [beside; 3], "{name:?}");
+        assert_eq!(outcome.least_sure().unwrap().probability, alone, "{name:?}");
+        assert_eq!(
+            outcome.least_sure().unwrap().is_below(0.85),
+            alone.is_none_or(|it| it < 0.85),
+            "{name:?}"
+        );
+        // A value about another text of the same contract.
+        let again = outcome.with_source(TEXT, extractor.plan().contract());
+        assert_eq!(probabilities(again.confidence()), [alone; 3], "{name:?}");
+        // The scores of values without a text are other scores.
+        let none = again.with_source("", extractor.plan().contract());
+        assert_eq!(probabilities(none.confidence()), [None; 3], "{name:?}");
+    }
 }
