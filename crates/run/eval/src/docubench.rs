@@ -12,7 +12,7 @@ use formwork_evidence::{Pairing, greedy, is_stated, plain};
 use formwork_json::is_same;
 use serde_json::{Map, Number, Value};
 
-use crate::tally::{Place, Sink, verdict};
+use crate::tally::{Place, Sink, grade};
 
 /// Compares a document with its gold, reports each leaf, and returns the score of the document.
 pub(crate) fn compare(
@@ -78,11 +78,11 @@ impl<'s> Parts<'s> {
         if schema.as_object().is_some_and(Map::is_empty) {
             return;
         }
-        let verdict = verdict(expected, answer, is_same);
-        sink(place, verdict, expected, answer);
+        let grade = grade(expected, answer, is_same);
+        sink(place, grade, expected, answer);
         if is_stated(expected) || is_stated(answer) {
             self.total += 1.0;
-            self.right += f64::from(u8::from(verdict == crate::Verdict::Right));
+            self.right += f64::from(u8::from(grade == crate::Grade::Right));
         }
     }
 }
@@ -92,10 +92,10 @@ fn lists(place: &Place<'_>, [expected, answer]: [&[Value]; 2], sink: &mut Sink<'
     let each = Place::Each(place);
     let share = |one: &Value, other: &Value| {
         let (mut right, mut total) = (0.0, 0.0);
-        leaves(&each, [Some(one), Some(other)], &mut |_, verdict, one, other| {
+        leaves(&each, [Some(one), Some(other)], &mut |_, grade, one, other| {
             if is_stated(one) || is_stated(other) {
                 total += 1.0;
-                right += f64::from(u8::from(verdict == crate::Verdict::Right));
+                right += f64::from(u8::from(grade == crate::Grade::Right));
             }
         });
         if total > 0.0 { right / total } else { 1.0 }
@@ -132,7 +132,7 @@ fn leaves(place: &Place<'_>, values: [Option<&Value>; 2], sink: &mut Sink<'_>) {
     let [one, other] = values;
     let [members, others] = values.map(|value| value.and_then(Value::as_object));
     if members.is_none() && others.is_none() {
-        sink(place, verdict(one, other, is_same), one, other);
+        sink(place, grade(one, other, is_same), one, other);
         return;
     }
     for (value, members, side) in [(one, members, 0), (other, others, 1)] {

@@ -7,7 +7,7 @@ use crate::report::{Difference, PathReport, Report, WorstRow};
 use crate::row::RowScore;
 use crate::rows::Rows;
 use crate::statistics::{MAX_RESAMPLED, Sums, interval, ratios, resamples};
-use crate::tally::{Paths, Tally, Verdict};
+use crate::tally::{Paths, Tally, Grade};
 use crate::{docubench, standard};
 
 /// The maximum number of worst rows with their differences, and of differences of each.
@@ -95,22 +95,22 @@ impl Evaluation {
         let (mut tallies, mut differences): (Vec<(usize, Tally)>, Vec<Difference>) = (Vec::new(), Vec::new());
         let paths = &mut self.paths;
         let mut sink = |place: &crate::tally::Place<'_>,
-                        verdict: Verdict,
+                        grade: Grade,
                         one: Option<&Value>,
                         other: Option<&Value>| {
             let number = paths.number(place);
             match tallies.iter_mut().find(|(known, _)| *known == number) {
-                Some((_, tally)) => tally.add(verdict),
+                Some((_, tally)) => tally.add(grade),
                 None => {
                     let mut tally = Tally::default();
-                    tally.add(verdict);
+                    tally.add(grade);
                     tallies.push((number, tally));
                 }
             }
-            let differs = !matches!(verdict, Verdict::Right | Verdict::NotStated);
+            let differs = !matches!(grade, Grade::Right | Grade::NotStated);
             if differs && differences.len() < MAX_DIFFERENCES {
                 let (path, expected, answer) = (place.to_string(), one.cloned(), other.cloned());
-                differences.push(Difference { path, verdict, expected, answer });
+                differences.push(Difference { path, grade, expected, answer });
             }
         };
         let score = match self.profile {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use formwork_evidence::{html_text, html_value};
 use serde_json::Value;
 
-use crate::{Baseline, Comparison, Report, Verdict};
+use crate::{Baseline, Comparison, Report, Grade};
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222}\
 table{border-collapse:collapse;width:100%;margin:1em 0}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid #ddd;\
@@ -154,11 +154,11 @@ fn section(page: &mut String, report: &Report) {
             html_text(&id)
         );
         open_table(page, "Differences");
-        page.push_str("<tr><th>path<th>verdict<th>gold<th>answer");
+        page.push_str("<tr><th>path<th>grade<th>gold<th>answer");
         for difference in &row.differences {
-            let class = match difference.verdict {
-                Verdict::Missing => "missing",
-                Verdict::Invented => "invented",
+            let class = match difference.grade {
+                Grade::Missing => "missing",
+                Grade::Invented => "invented",
                 _ => "wrong",
             };
             let _ = write!(

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Baseline, GateResult, Profile, Rows, Spent, Tally, Verdict};
+use crate::{Baseline, GateResult, Profile, Rows, Spent, Tally, Grade};
 
 /// The result of an evaluation, as `formwork eval --json` prints it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,8 +87,8 @@ pub struct WorstRow {
 pub struct Difference {
     /// The path, with `[*]` for the items of a list.
     pub path: String,
-    /// The verdict.
-    pub verdict: Verdict,
+    /// The grade.
+    pub grade: Grade,
     /// The value of the gold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Value>,

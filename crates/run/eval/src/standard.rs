@@ -6,7 +6,7 @@ use formwork_evidence::{Compare, Pairing, assign, is_stated, subschema};
 use formwork_json::Segment;
 use serde_json::Value;
 
-use crate::tally::{Place, Sink, Tally, verdict};
+use crate::tally::{Place, Sink, Tally, grade};
 
 /// Compares a document with its gold, and reports each leaf.
 ///
@@ -93,8 +93,8 @@ impl<'s> Walk<'s> {
             }
             _ => {
                 let how = how.unwrap_or(Compare::Text);
-                let verdict = verdict(expected, answer, |expected, answer| how.is_equal(expected, answer));
-                sink(place, verdict, expected, answer);
+                let grade = grade(expected, answer, |expected, answer| how.is_equal(expected, answer));
+                sink(place, grade, expected, answer);
                 Ok(())
             }
         }
@@ -129,8 +129,8 @@ impl<'s> Walk<'s> {
         let similarity = |one: &Value, other: &Value| {
             let mut tally = Tally::default();
             let counted =
-                self.values(&each, item(0), of_items, [Some(one), Some(other)], &mut |_, verdict, _, _| {
-                    tally.add(verdict);
+                self.values(&each, item(0), of_items, [Some(one), Some(other)], &mut |_, grade, _, _| {
+                    tally.add(grade);
                 });
             counted.ok().and_then(|()| tally.accuracy()).unwrap_or_default()
         };

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The result of the comparison of one leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Grade {
     /// Both state the same value.
     Right,
     /// Both state a value, and the values differ.
@@ -24,7 +24,7 @@ pub enum Verdict {
     NotStated,
 }
 
-/// The number of leaves with each verdict.
+/// The number of leaves with each grade.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Leaves with the same value in both.
@@ -41,13 +41,13 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a leaf.
-    pub const fn add(&mut self, verdict: Verdict) {
-        match verdict {
-            Verdict::Right => self.right += 1,
-            Verdict::Wrong => self.wrong += 1,
-            Verdict::Invented => self.invented += 1,
-            Verdict::Missing => self.missing += 1,
-            Verdict::NotStated => self.not_stated += 1,
+    pub const fn add(&mut self, grade: Grade) {
+        match grade {
+            Grade::Right => self.right += 1,
+            Grade::Wrong => self.wrong += 1,
+            Grade::Invented => self.invented += 1,
+            Grade::Missing => self.missing += 1,
+            Grade::NotStated => self.not_stated += 1,
         }
     }
 
@@ -93,8 +93,8 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// Receives each leaf of a comparison: its place, its verdict, and the two values.
-pub(crate) type Sink<'s> = dyn FnMut(&Place<'_>, Verdict, Option<&Value>, Option<&Value>) + 's;
+/// Receives each leaf of a comparison: its place, its grade, and the two values.
+pub(crate) type Sink<'s> = dyn FnMut(&Place<'_>, Grade, Option<&Value>, Option<&Value>) + 's;
 
 /// The tallies of all paths, in the order of their first leaf.
 #[derive(Debug, Default)]
@@ -116,19 +116,19 @@ impl Paths {
     }
 }
 
-/// Returns the verdict about a leaf. `is_equal` is called if both sides state a value.
-pub(crate) fn verdict(
+/// Returns the grade about a leaf. `is_equal` is called if both sides state a value.
+pub(crate) fn grade(
     expected: Option<&Value>,
     answer: Option<&Value>,
     is_equal: impl FnOnce(&Value, &Value) -> bool,
-) -> Verdict {
+) -> Grade {
     let (expected, answer) =
         (expected.filter(|it| is_stated(Some(it))), answer.filter(|it| is_stated(Some(it))));
     match (expected, answer) {
-        (None, None) => Verdict::NotStated,
-        (None, Some(_)) => Verdict::Invented,
-        (Some(_), None) => Verdict::Missing,
-        (Some(expected), Some(answer)) if is_equal(expected, answer) => Verdict::Right,
-        (Some(_), Some(_)) => Verdict::Wrong,
+        (None, None) => Grade::NotStated,
+        (None, Some(_)) => Grade::Invented,
+        (Some(_), None) => Grade::Missing,
+        (Some(expected), Some(answer)) if is_equal(expected, answer) => Grade::Right,
+        (Some(_), Some(_)) => Grade::Wrong,
     }
 }
