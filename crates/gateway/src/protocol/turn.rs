@@ -132,8 +132,15 @@ pub(super) fn add_text(content: &mut Value, text: &str) {
 
 /// Returns whether a reason for the end of an answer says that it is not whole. Servers have words of other protocols, too.
 pub(super) fn is_unfinished(reason: &Value) -> bool {
-    const LIMITS: [&str; 5] =
-        ["length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"];
+    /// A turn that pauses goes on when the client sends it back.
+    const LIMITS: [&str; 6] = [
+        "length",
+        "max_tokens",
+        "max_output_tokens",
+        "model_length",
+        "model_context_window_exceeded",
+        "pause_turn",
+    ];
     const REFUSALS: [&str; 3] = ["content_filter", "safety", "refusal"];
     let known = |reason: &str| LIMITS.iter().chain(&REFUSALS).any(|known| known.eq_ignore_ascii_case(reason));
     reason.as_str().is_some_and(known)

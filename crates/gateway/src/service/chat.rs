@@ -186,8 +186,13 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
             };
             // The reasoning stands in responses of these protocols, and not in the value of a run.
             let shows = job.protocol.own().0 != RawProtocol::OpenAi && ask.settings.reasons();
-            let is_lossy =
-                shows || ask.settings.is_doubled() || !ask.ignored.is_empty() || target.is_some_and(loses);
+            // The value of a run has no tokens.
+            let has_tokens = is_named && ask.settings.values.top_logprobs.is_some();
+            let is_lossy = has_tokens
+                || shows
+                || ask.settings.is_doubled()
+                || !ask.ignored.is_empty()
+                || target.is_some_and(loses);
             let is_given = has_target
                 && match &ask.want {
                     Want::Tools { .. } => true,

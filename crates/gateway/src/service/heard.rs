@@ -81,7 +81,11 @@ impl Heard {
         let mut own = serde_json::from_slice::<Value>(&own()).ok()?;
         for name in COUNTS {
             match (body.get_mut(name), own.get_mut(name).map(Value::take)) {
-                (Some(Value::Object(members)), Some(Value::Object(more))) => members.extend(more),
+                // The counts of one call are the target's own.
+                (Some(Value::Object(members)), Some(mut more)) if reply.calls == 1 => {
+                    members.insert("formwork".to_owned(), more["formwork"].take());
+                }
+                (Some(Value::Number(_)), _) if reply.calls == 1 => {}
                 (_, Some(value)) => body[name] = value,
                 _ => {}
             }

@@ -71,7 +71,7 @@ impl Job {
             }
             _ => {
                 let message = format!(
-                    "the contract `{name}` is named and the request has one of its own: use one of them"
+                    "the contract `{name}` is named, and the request has a format or a forced tool: use one of them"
                 );
                 Err(Problem::invalid("x-formwork-contract", message))
             }

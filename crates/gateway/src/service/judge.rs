@@ -162,7 +162,7 @@ impl Judge {
             return None;
         }
         let mut message = String::from("Your last turn was not accepted.");
-        let (mut all, mut lacks_call) = (Vec::new(), false);
+        let (mut all, mut lacks_call, mut is_text) = (Vec::new(), false, false);
         let mut add = |what: String, violations: Vec<Violation>| {
             if !violations.is_empty() {
                 message.push_str(&what);
@@ -177,6 +177,7 @@ impl Judge {
             if calls.peek().is_none() {
                 lacks_call |= self.is_required;
                 if let Some(Err(violations)) = self.text(turn.text(answer), level) {
+                    is_text = true;
                     add(format!("\nYou answered {}:", shown(turn.text(answer))), violations);
                 }
             }
@@ -192,9 +193,9 @@ impl Judge {
             return lacks_call.then(|| Wrong { message: message.to_owned(), violations: Vec::new() });
         }
         message.push_str("\nAnswer the same request again, so that ");
-        message.push_str(match self.format {
-            Some(_) => "it is a JSON document that satisfies the schema.",
-            None => "the arguments satisfy the schema of the tool.",
+        message.push_str(match is_text {
+            true => "it is a JSON document that satisfies the schema.",
+            false => "the arguments satisfy the schema of the tool.",
         });
         Some(Wrong { message, violations: all })
     }
@@ -237,6 +238,15 @@ impl Judge {
             }
         }
         first.map(Err)
+    }
+
+    /// Returns the value of a turn without calls whose text does not hold as it is.
+    pub(super) fn found(&self, turn: &Turn) -> Option<Found> {
+        let mut answers = turn.answers();
+        let (Some(answer), None, true) = (answers.next(), answers.next(), turn.calls.is_empty()) else {
+            return None;
+        };
+        self.text(turn.text(answer), Level::Clean)?.ok()?
     }
 
     /// Returns a whole response with the values that were found in its texts, and the warnings about them; `None` if they are the texts.

@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use super::job::{Job, late};
-use super::judge::{Judge, Wrong};
+use super::judge::{Found, Judge, Wrong};
 use super::passed::{endless, refusal};
 use super::stream::{Line, open};
 use crate::ask::Want;
@@ -26,6 +26,7 @@ use crate::protocol::events::{EndMark, Events, document, is_usage};
 use crate::protocol::given::tool_names;
 use crate::protocol::turn::Turn;
 use crate::record::{Made, left};
+use crate::reply::{Choice, Content, Finish, Reply};
 use crate::seen::trace_here;
 
 /// The longest response that is read, in bytes.
@@ -42,6 +43,8 @@ struct Native {
     meter: Meter,
     /// The problem of the targets of the protocol, which were all left.
     failure: Option<Problem>,
+    /// Whether the client has seen an event of a stream.
+    is_shown: bool,
 }
 
 /// A request as its protocol has it.
@@ -72,7 +75,16 @@ pub(super) async fn answer(
     judge.others = tool_names(&body).filter(|name| !judge.has_tool(name)).map(str::to_owned).collect();
     let adds_usage =
         job.ask.stream && protocol == Protocol::OpenAi && job.record.is_kept() && !job.ask.include_usage;
-    let mut native = Native { job, adds_usage, body, headers, judge, meter: Meter::default(), failure: None };
+    let mut native = Native {
+        job,
+        adds_usage,
+        body,
+        headers,
+        judge,
+        meter: Meter::default(),
+        failure: None,
+        is_shown: false,
+    };
     let response = match native.send().await {
         Ok(Some(response)) => response,
         Ok(None) => {
@@ -211,7 +223,9 @@ impl Native {
                     self.record(Some(&left)).await;
                 }
                 Err(problem) => {
-                    let last = line.frames.fail(&problem);
+                    // Clients take no error before the first event.
+                    let first = if self.is_shown { Vec::new() } else { line.frames.open() };
+                    let last = [first, line.frames.fail(&problem)].concat();
                     self.record(Some(&problem)).await;
                     line.send(last).await;
                 }
@@ -224,15 +238,14 @@ impl Native {
     async fn relay(&mut self, line: &mut Line, mut body: formwork_wire::Body) -> Result<bool, Problem> {
         let protocol = self.job.protocol;
         let is_lines = protocol.stream_type() == LINES;
-        let mut is_shown = false;
         'responses: loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
             let mut mark = EndMark::new(protocol.end());
             loop {
-                let waited = line.client.wait(body.next(), !is_shown || events.is_empty()).await;
+                let waited = line.client.wait(body.next(), !self.is_shown || events.is_empty()).await;
                 let Some(piece) = waited else {
                     // A client may close the connection once it has the last event.
-                    return Ok(is_shown
+                    return Ok(self.is_shown
                         && turn.calls.is_empty()
                         && (mark.is_seen() || self.meter.has_end(mark.is_long())));
                 };
@@ -241,7 +254,7 @@ impl Native {
                     Ok(piece) => piece,
                     Err(fault) => {
                         let problem = Problem::of_fault(&fault);
-                        if is_shown {
+                        if self.is_shown {
                             return Err(problem);
                         }
                         let waited = line.client.wait(self.after_cut(&fault, &problem), true).await;
@@ -263,7 +276,7 @@ impl Native {
                         return Err(Problem::new(Kind::Upstream, "the response of the target is too long"));
                     }
                     if turn.has_text() && turn.calls.is_empty() && self.judge.takes_any_text() {
-                        is_shown = true;
+                        self.is_shown = true;
                         if !line.client.send(std::mem::take(&mut held)).await {
                             return Ok(false);
                         }
@@ -271,16 +284,32 @@ impl Native {
                 }
             }
             held.extend(events.rest());
-            let wrong = self.judge.wrong(&turn, Level::Strict);
+            let mut wrong = self.judge.wrong(&turn, Level::Strict);
+            // A value that a whole response would have is written anew.
+            let found = wrong.as_ref().and_then(|_| self.judge.found(&turn)).filter(|_| !self.is_shown);
+            if found.is_some() {
+                wrong = None;
+            }
             // What was judged valid is whole.
             let is_judged = !turn.calls.is_empty() || !self.judge.takes_any_text();
             let is_whole = mark.is_seen() || self.meter.has_end(mark.is_long()) || is_judged;
             self.end_call(&turn, wrong.as_ref(), true);
+            if let Some(Found { value, warnings }) = found {
+                self.job.warnings.extend(warnings);
+                let choice = Choice::new(Content::Text(value.to_string()), Finish::Stop);
+                let made = &self.job.record.made;
+                let usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
+                let reply = Reply { choices: vec![choice], usage, calls: made.len(), ..Reply::default() };
+                self.is_shown = true;
+                let events = [line.frames.open(), line.close(&reply)].concat();
+                return Ok(line.send(events).await);
+            }
             let Some(wrong) = wrong else {
+                self.is_shown = true;
                 let is_there = line.client.send(held).await;
                 return if is_whole { Ok(is_there) } else { Err(endless()) };
             };
-            if is_shown {
+            if self.is_shown {
                 return Err(self.judge.problem(wrong, &self.job.record.made));
             }
             // A client that leaves now is noticed here, and the call is dropped.

@@ -203,7 +203,8 @@ fn a_patch_changes_the_text_of_the_targets_response_alone() {
     for part in ["id", "service_tier", "model"] {
         assert_eq!(body[part], first[part], "{part}");
     }
-    assert_eq!(body["choices"][0]["logprobs"], first["choices"][0]["logprobs"]);
+    // The probabilities were those of another text.
+    assert!(body["choices"][0]["logprobs"].is_null());
     // The tokens are those of both calls.
     assert_eq!(
         (&body["usage"]["prompt_tokens"], &body["usage"]["completion_tokens"]),
@@ -490,4 +491,133 @@ fn empty_instructions_are_left_out() {
     let system = sent(&server)[0]["system"].to_string();
     assert_eq!(got.status, 200, "{}", got.text());
     assert!(system.contains("Extract the person.") && !system.contains("\"text\":\"\""), "{system}");
+}
+
+/// An answer that the token limit cut and that was completed is whole, in the words of its protocol.
+#[test]
+fn an_answer_that_was_completed_is_whole() {
+    let folder = contracts("whole");
+    let cut = r#"{"name":"Maria","ag"#;
+    for (protocol, body, finish, ended) in [
+        (
+            0,
+            json!({"id": "x", "choices": [{"index": 0, "message": {"content": cut}, "finish_reason": "length"}]}),
+            "/choices/0/finish_reason",
+            "stop",
+        ),
+        (
+            1,
+            json!({"id": "x", "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": [{"type": "message", "status": "incomplete", "content": [{"type": "output_text", "text": cut}]}]}),
+            "/status",
+            "completed",
+        ),
+        (
+            2,
+            json!({"id": "x", "type": "message", "content": [{"type": "thinking", "thinking": "Hm", "signature": "s"}, {"type": "text", "text": cut}], "stop_reason": "max_tokens", "usage": {"input_tokens": 53, "cache_creation_input_tokens": 11, "output_tokens": 9}}),
+            "/stop_reason",
+            "end_turn",
+        ),
+        (
+            3,
+            json!({"message": {"content": cut}, "done": true, "done_reason": "length"}),
+            "/done_reason",
+            "stop",
+        ),
+    ] {
+        let protocol = &protocols()[protocol];
+        let server = Server::start([
+            Reply::json(body.to_string()),
+            text_of(protocol, false, r#"{"age":34}"#),
+            text_of(protocol, false, RIGHT),
+        ])
+        .unwrap();
+        let got = gate(protocol, &server, &folder).post(
+            protocol.path,
+            &[("x-formwork-contract", "person")],
+            &request(protocol, false),
+        );
+        let response = got.json();
+        assert_eq!(
+            (got.status, response.pointer(finish)),
+            (200, Some(&json!(ended))),
+            "{}: {response}",
+            protocol.name
+        );
+        assert!(response["incomplete_details"].is_null(), "{response}");
+        assert!(response.to_string().contains("34"), "{response}");
+    }
+}
+
+/// The counts of a call are the target's, with its own members.
+#[test]
+fn the_usage_of_one_call_is_the_targets() {
+    let folder = contracts("usage");
+    let protocol = &protocols()[2];
+    let usage = json!({"input_tokens": 53, "cache_creation_input_tokens": 11, "cache_read_input_tokens": 3, "output_tokens": 9});
+    let text = "Here: {\"name\":\"Maria\",\"age\":34}";
+    let body = json!({"id": "x", "type": "message", "content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "usage": usage});
+    let server = Server::start([Reply::json(body.to_string())]).unwrap();
+    let got = gate(protocol, &server, &folder).post(
+        protocol.path,
+        &[("x-formwork-contract", "person")],
+        &request(protocol, false),
+    );
+    let mut returned = got.json()["usage"].take();
+    assert!(returned.as_object_mut().unwrap().remove("formwork").is_some(), "{}", got.text());
+    assert_eq!(returned, usage);
+}
+
+/// A stream beside tools accepts what a whole response accepts, and pays for no further call.
+#[test]
+fn a_stream_beside_tools_accepts_what_a_whole_response_accepts() {
+    let folder = contracts("alike");
+    for protocol in protocols() {
+        for text in [r#"{"name":"Maria","age":"34"}"#, "Here: {\"name\":\"Maria\",\"age\":34}"] {
+            let server = Server::start([text_of(&protocol, true, text)]).unwrap();
+            let gate = gate(&protocol, &server, &folder);
+            let got = gate.post(protocol.path, &[("x-formwork-contract", "person")], &protocol.body(true));
+            let at = format!("{}, {text}: {}", protocol.name, got.text());
+            assert_eq!(server.received().len(), 1, "{at}");
+            assert!(!got.text().contains(r#""error":{"#) && got.text().contains("Maria"), "{at}");
+            assert!(!got.text().contains("Here") && !got.text().contains(r#"\"34\""#), "{at}");
+        }
+        // One that stays wrong has its first event before the error.
+        let server = Server::start([text_of(&protocol, true, "No.")]).unwrap();
+        let gate = self::gate(&protocol, &server, &folder);
+        let got = gate.post(protocol.path, &[("x-formwork-contract", "person")], &protocol.body(true));
+        if protocol.name == "responses" {
+            assert_eq!(got.documents()[0]["type"], "response.created", "{}", got.text());
+        }
+        assert!(got.text().contains("error"), "{}", got.text());
+    }
+}
+
+/// A turn of hosted tools that pauses is no final answer: the client sends it back.
+#[test]
+fn a_turn_that_pauses_passes() {
+    let folder = contracts("pause");
+    let protocol = &protocols()[2];
+    let body = json!({"id": "x", "type": "message", "content": [{"type": "text", "text": "searching"}], "stop_reason": "pause_turn"});
+    let server = Server::start([Reply::json(body.to_string())]).unwrap();
+    let mut ask = request(protocol, false);
+    ask["tools"] = json!([{"type": "web_search_20250305", "name": "web_search"}]);
+    let got =
+        gate(protocol, &server, &folder).post(protocol.path, &[("x-formwork-contract", "person")], &ask);
+    assert_eq!((got.status, got.json(), server.received().len()), (200, body, 1), "{}", got.text());
+}
+
+/// The tokens of a named contract are those of the target.
+#[test]
+fn the_log_probabilities_beside_a_named_contract_are_the_targets() {
+    let folder = contracts("tokens");
+    let protocol = &protocols()[0];
+    let logprobs = json!({"content": [{"token": RIGHT, "logprob": -0.1, "bytes": null, "top_logprobs": []}]});
+    let body = json!({"id": "x", "choices": [{"index": 0, "message": {"content": RIGHT}, "logprobs": logprobs, "finish_reason": "stop"}]});
+    let server = Server::start([Reply::json(body.to_string())]).unwrap();
+    let ask =
+        json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}], "logprobs": true});
+    let got =
+        gate(protocol, &server, &folder).post(protocol.path, &[("x-formwork-contract", "person")], &ask);
+    assert_eq!((got.status, got.json()), (200, body), "{}", got.text());
+    assert!(sent(&server)[0].get("top_logprobs").is_none_or(|most| *most == json!(0)));
 }

@@ -7,7 +7,7 @@ use crate::report::{Difference, PathReport, Report, WorstRow};
 use crate::row::RowScore;
 use crate::rows::Rows;
 use crate::statistics::{MAX_RESAMPLED, Sums, interval, ratios, resamples};
-use crate::tally::{Paths, Tally, Grade};
+use crate::tally::{Grade, Paths, Tally};
 use crate::{docubench, standard};
 
 /// The maximum number of worst rows with their differences, and of differences of each.
@@ -94,25 +94,23 @@ impl Evaluation {
         let answer = answer.filter(|answer| !answer.is_null());
         let (mut tallies, mut differences): (Vec<(usize, Tally)>, Vec<Difference>) = (Vec::new(), Vec::new());
         let paths = &mut self.paths;
-        let mut sink = |place: &crate::tally::Place<'_>,
-                        grade: Grade,
-                        one: Option<&Value>,
-                        other: Option<&Value>| {
-            let number = paths.number(place);
-            match tallies.iter_mut().find(|(known, _)| *known == number) {
-                Some((_, tally)) => tally.add(grade),
-                None => {
-                    let mut tally = Tally::default();
-                    tally.add(grade);
-                    tallies.push((number, tally));
+        let mut sink =
+            |place: &crate::tally::Place<'_>, grade: Grade, one: Option<&Value>, other: Option<&Value>| {
+                let number = paths.number(place);
+                match tallies.iter_mut().find(|(known, _)| *known == number) {
+                    Some((_, tally)) => tally.add(grade),
+                    None => {
+                        let mut tally = Tally::default();
+                        tally.add(grade);
+                        tallies.push((number, tally));
+                    }
                 }
-            }
-            let differs = !matches!(grade, Grade::Right | Grade::NotStated);
-            if differs && differences.len() < MAX_DIFFERENCES {
-                let (path, expected, answer) = (place.to_string(), one.cloned(), other.cloned());
-                differences.push(Difference { path, grade, expected, answer });
-            }
-        };
+                let differs = !matches!(grade, Grade::Right | Grade::NotStated);
+                if differs && differences.len() < MAX_DIFFERENCES {
+                    let (path, expected, answer) = (place.to_string(), one.cloned(), other.cloned());
+                    differences.push(Difference { path, grade, expected, answer });
+                }
+            };
         let score = match self.profile {
             Profile::Docubench => docubench::compare(schema, expected, answer, &mut sink),
             Profile::Default => {

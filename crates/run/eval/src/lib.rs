@@ -46,4 +46,4 @@ pub use report::{Difference, PathReport, Report, WorstRow};
 pub use row::RowScore;
 pub use rows::Rows;
 pub use spent::{Effort, Spent};
-pub use tally::{Tally, Grade};
+pub use tally::{Grade, Tally};

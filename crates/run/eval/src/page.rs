@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use formwork_evidence::{html_text, html_value};
 use serde_json::Value;
 
-use crate::{Baseline, Comparison, Report, Grade};
+use crate::{Baseline, Comparison, Grade, Report};
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222}\
 table{border-collapse:collapse;width:100%;margin:1em 0}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid #ddd;\

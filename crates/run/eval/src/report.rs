@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Baseline, GateResult, Profile, Rows, Spent, Tally, Grade};
+use crate::{Baseline, GateResult, Grade, Profile, Rows, Spent, Tally};
 
 /// The result of an evaluation, as `formwork eval --json` prints it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -41,9 +41,12 @@ pub(super) fn event(turn: &mut Turn, data: &Value) {
     }
 }
 
-/// Replaces the text of a response.
+/// Replaces the text of a response, which is whole then.
 pub(super) fn set_text(body: &mut Value, _: u64, text: &str) {
     set_part(&mut body["content"], "text", text);
+    if is_unfinished(&body["stop_reason"]) {
+        body["stop_reason"] = "end_turn".into();
+    }
 }
 
 /// Sets the format of the answer.

@@ -24,12 +24,17 @@ pub(super) fn read(turn: &mut Turn, body: &Value) {
     turn.is_unfinished |= is_unfinished(&body["done_reason"]);
 }
 
-/// Replaces the text of a response.
+/// Replaces the text of a response, which is whole then.
 pub(super) fn set_text(body: &mut Value, _: u64, text: &str) {
     if body["response"].is_string() {
         body["response"] = text.into();
     } else {
         body["message"]["content"] = text.into();
+    }
+    // They are those of another text.
+    body.as_object_mut().and_then(|members| members.remove("logprobs"));
+    if is_unfinished(&body["done_reason"]) {
+        body["done_reason"] = "stop".into();
     }
 }
 

@@ -35,13 +35,18 @@ fn answer(turn: &mut Turn, choice: &Value, message: &Value) {
     }
 }
 
-/// Replaces the text of an answer in a response.
+/// Replaces the text of an answer in a response, which is whole then.
 pub(super) fn set_text(body: &mut Value, answer: u64, text: &str) {
     let choices = body["choices"].as_array_mut().into_iter().flatten();
     for choice in choices.filter(|choice| choice["index"].as_u64().unwrap_or(0) == answer) {
         match &mut choice["message"]["content"] {
             parts @ Value::Array(_) => set_part(parts, "text", text),
             content => *content = text.into(),
+        }
+        // They are those of another text.
+        choice["logprobs"] = Value::Null;
+        if is_unfinished(&choice["finish_reason"]) {
+            choice["finish_reason"] = "stop".into();
         }
     }
 }

@@ -43,12 +43,21 @@ pub(super) fn event(turn: &mut Turn, data: &Value) {
     }
 }
 
-/// Replaces the text of a response.
+/// Replaces the text of a response, which is whole then.
 pub(super) fn set_text(body: &mut Value, _: u64, text: &str) {
     let items = body["output"].as_array_mut().into_iter().flatten();
     // A turn may have several messages: its text stands in the first, and the others have none.
     for (nth, item) in items.filter(|item| item["type"] == "message").enumerate() {
         set_part(&mut item["content"], "output_text", if nth == 0 { text } else { "" });
+        // They are those of another text.
+        let parts = item["content"].as_array_mut().into_iter().flatten();
+        parts.filter_map(|part| part.get_mut("logprobs")).for_each(|tokens| *tokens = json!([]));
+        if item["status"] == "incomplete" {
+            item["status"] = "completed".into();
+        }
+    }
+    if body["status"] == "incomplete" {
+        (body["status"], body["incomplete_details"]) = ("completed".into(), Value::Null);
     }
 }
 
