@@ -330,6 +330,17 @@ impl Drop for Record {
     }
 }
 
+/// Returns the tokens of calls, and their cost.
+pub(crate) fn spent(shared: &Shared, made: &[Made]) -> (Usage, Cost) {
+    let usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
+    let price = |made: &Made| {
+        let target = shared.engine.names.targets().get(made.target);
+        target.and_then(|target| target.backend.price()).map(|price| price.of(made.usage))
+    };
+    let cost = made.iter().try_fold(Cost::default(), |sum, made| Some(sum.plus(price(made)?)));
+    (usage, cost.unwrap_or_else(|| usage.unpriced()))
+}
+
 /// Settles a reservation at what the calls have cost.
 async fn settle(shared: &Shared, hold: Hold, cost: u64) {
     if let Err(error) = hold.settle(cost).await {

@@ -26,6 +26,9 @@ pub(crate) trait Protocol: Send + Sync {
     /// Returns the protocol of servers that take its requests as they are, and the path there.
     fn own(&self) -> (RawProtocol, &'static str);
 
+    /// Returns the names of the members that its requests have.
+    fn fields(&self) -> &'static [&'static str];
+
     /// Returns whether targets are called in it, as well as clients answered.
     fn has_wire(&self) -> bool {
         true

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use super::turn::items;
 
 /// Returns the part of a request that says what has to be checked: its tools with schemas, its format and its limits. Members that the
-/// service cannot act on, such as documents, are left out; targets of the same protocol take them.
-pub(crate) fn reduced(body: &Value) -> Value {
-    const KEPT: [&str; 20] = [
+/// service cannot act on, such as documents, are left out; targets of the same protocol take them. `fields` are those of the protocol.
+pub(crate) fn reduced(body: &Value, fields: &[&str]) -> Value {
+    const KEPT: [&str; 22] = [
+        "conversation",
         "format",
         "frequency_penalty",
         "instructions",
@@ -19,6 +20,7 @@ pub(crate) fn reduced(body: &Value) -> Value {
         "options",
         "output_config",
         "output_format",
+        "previous_response_id",
         "response_format",
         "seed",
         "stream",
@@ -30,8 +32,11 @@ pub(crate) fn reduced(body: &Value) -> Value {
         "top_p",
     ];
 
-    let mut kept: serde_json::Map<String, Value> =
-        KEPT.iter().filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone()))).collect();
+    let mut kept: serde_json::Map<String, Value> = KEPT
+        .iter()
+        .filter(|name| fields.contains(name))
+        .filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone())))
+        .collect();
     let has_schema = |tool: &&Value| {
         matches!(tool["type"].as_str(), None | Some("function" | "custom"))
             && (tool["function"].is_object()
@@ -48,8 +53,14 @@ pub(crate) fn reduced(body: &Value) -> Value {
         // The texts are what limits, rules and evidence are about. A part without text is a placeholder.
         let messages = items(dialogue).map(|message| {
             let text = Some(texts(message)).filter(|text| !text.is_empty()).unwrap_or_else(|| ".".to_owned());
-            let known = ["system", "developer", "assistant"];
-            let role = message["role"].as_str().filter(|role| known.contains(role)).unwrap_or("user");
+            let kind = message["type"].as_str().unwrap_or_default();
+            let role = match message["role"].as_str() {
+                Some("system" | "developer") if !fields.contains(&"system") => "system",
+                Some("assistant") => "assistant",
+                // What the model wrote is no text that it was given.
+                None if kind == "reasoning" || kind.ends_with("_call") => "assistant",
+                _ => "user",
+            };
             json!({"role": role, "content": text})
         });
         let messages: Vec<_> = messages.collect();

@@ -137,6 +137,8 @@ async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) ->
             Ok(response) => return response,
             Err(job) => job,
         };
+        let rules = job.rules_hold();
+        job.record.checked(rules).await?;
     }
     match (spec.filter(|_| !job.is_talk()), job.ask.stream) {
         (Some((spec, instructions)), true) => Box::pin(stream::contract(job, spec, instructions)).await,
@@ -205,7 +207,7 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
         }
         Err(problem) if problem.is_unsupported && has_target => {
             let body = body()?;
-            let reduced = reduced(&body).to_string();
+            let reduced = reduced(&body, job.protocol.fields()).to_string();
             let ask = Document::read(&reduced)
                 .map_err(|error| no_json(&error))
                 .and_then(|document| job.protocol.ask(document, &engine.schemas));
@@ -213,7 +215,9 @@ fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Wa
             if is_named && ask.want == Want::Text && !has_wire {
                 return Err(problem);
             }
-            if tool_names(&body).next().is_some() {
+            let choice = &body["tool_choice"];
+            let may_call = choice != "none" && choice["type"] != "none";
+            if may_call && tool_names(&body).next().is_some() {
                 // The turns of tools that have no schema are judged like those of others.
                 ask.want = ask.want.beside_tools(is_named);
             }

@@ -69,7 +69,7 @@ impl Heard {
         if text.is_none() && reply.calls == 1 && !has_more(reply) {
             return Some(bytes);
         }
-        let mut body = serde_json::from_slice::<Value>(&bytes).ok()?;
+        let mut body = serde_json::from_slice::<Value>(&bytes).ok().filter(Value::is_object)?;
         if let Some(text) = text {
             protocol.set_text(&mut body, 0, text);
             let mut written = Turn::default();
@@ -80,12 +80,14 @@ impl Heard {
         }
         let mut own = serde_json::from_slice::<Value>(&own()).ok()?;
         for name in COUNTS {
+            // The counts of one call are the target's own.
+            let is_own = reply.calls == 1 && name != "formwork";
             match (body.get_mut(name), own.get_mut(name).map(Value::take)) {
-                // The counts of one call are the target's own.
-                (Some(Value::Object(members)), Some(mut more)) if reply.calls == 1 => {
-                    members.insert("formwork".to_owned(), more["formwork"].take());
+                (Some(Value::Object(members)), Some(Value::Object(mut more))) => {
+                    more.retain(|name, _| !is_own || name == "formwork");
+                    members.extend(more);
                 }
-                (Some(Value::Number(_)), _) if reply.calls == 1 => {}
+                (Some(_), _) if is_own => {}
                 (_, Some(value)) => body[name] = value,
                 _ => {}
             }

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use formwork_core::{
-    CallRecord, Capabilities, ClientRequest, Error, Message, Outcome, Part, Role, Warning, precision,
+    CallRecord, Capabilities, ClientRequest, Error, Input, Message, Outcome, Part, Role, Warning, precision,
 };
 use formwork_extract::CancellationToken;
 use formwork_serve::{BodyError, Kept, Turn, read_body};
@@ -64,7 +64,6 @@ impl Job {
             Want::Tools { format: format @ None, .. } => {
                 let mut spec = named(&self.shared, name).await?;
                 *format = Some((spec.name.clone(), spec.schema.clone()));
-                introduce(&mut self.ask.messages, &spec);
                 self.warnings.append(&mut spec.warnings);
                 self.named = Some(spec);
                 Ok(engine::spec_of(&self.ask.want))
@@ -96,14 +95,8 @@ impl Job {
             // The answer is a document, as if the request had brought its schema.
             self.ask.want = Want::Json { name: spec.name.clone(), schema: Schema::default() };
         }
-        if let Some(named) = &self.named
-            && !(named.rules.is_empty() || is_passed || self.is_talk())
-        {
-            let message = format!(
-                "the contract `{}` has rules, and no target of the request has tools beside them",
-                named.name
-            );
-            return Err(Problem::invalid("x-formwork-contract", message));
+        if !is_passed {
+            self.rules_hold()?;
         }
         self.note_ignored();
         if self.record.has_hold() {
@@ -119,6 +112,36 @@ impl Job {
         let record = (&self.client, &mut *self.record);
         reserve(&self.shared, record, cost, &self.targets, &mut self.options.bounds).await?;
         Ok(spec)
+    }
+
+    /// Refuses a named contract whose rules nothing would check: those beside tools, for targets without tools.
+    pub(super) fn rules_hold(&self) -> Result<(), Problem> {
+        let Some(named) = self.named.as_ref().filter(|named| !named.rules.is_empty() && !self.is_talk())
+        else {
+            return Ok(());
+        };
+        let message = format!(
+            "the contract `{}` has rules, and no target of the request has tools beside them",
+            named.name
+        );
+        Err(Problem::invalid("x-formwork-contract", message))
+    }
+
+    /// Adds the instructions and the examples of a named contract beside tools to the dialogue.
+    pub(super) fn introduce(&self, messages: &mut Vec<Message>) {
+        if let Some(named) = &self.named {
+            introduce(messages, named);
+        }
+    }
+
+    /// Returns the dialogue of the request as the input of its runs.
+    pub(super) fn input(&mut self, instructions: Option<Message>) -> Input {
+        let mut messages = std::mem::take(&mut self.ask.messages);
+        self.introduce(&mut messages);
+        self.ask.messages = messages;
+        let mut input = engine::input(&mut self.ask, instructions);
+        input.client.clone_from(&self.given);
+        input
     }
 
     /// Returns whether a request that its target gets as it is belongs to a run. Others have tools, or several answers of one call.
@@ -245,8 +268,7 @@ impl Job {
             self.record.cached().await;
             return response;
         }
-        let mut input = engine::input(&mut self.ask, instructions);
-        input.client.clone_from(&self.given);
+        let input = self.input(instructions);
         let heard = self.heard();
         let cancel = CancellationToken::new();
         let run = {

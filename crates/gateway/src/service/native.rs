@@ -25,7 +25,7 @@ use crate::protocol::LINES;
 use crate::protocol::events::{EndMark, Events, document, is_usage};
 use crate::protocol::given::tool_names;
 use crate::protocol::turn::Turn;
-use crate::record::{Made, left};
+use crate::record::{Made, left, spent};
 use crate::reply::{Choice, Content, Finish, Reply};
 use crate::seen::trace_here;
 
@@ -286,26 +286,29 @@ impl Native {
             held.extend(events.rest());
             let mut wrong = self.judge.wrong(&turn, Level::Strict);
             // A value that a whole response would have is written anew.
-            let found = wrong.as_ref().and_then(|_| self.judge.found(&turn)).filter(|_| !self.is_shown);
+            let has_end = mark.is_seen() || self.meter.has_end(mark.is_long());
+            let may_be_found = wrong.is_some() && has_end && !mark.has_error() && !self.is_shown;
+            let found = may_be_found.then(|| self.judge.found(&turn)).flatten();
             if found.is_some() {
                 wrong = None;
             }
             // What was judged valid is whole.
             let is_judged = !turn.calls.is_empty() || !self.judge.takes_any_text();
-            let is_whole = mark.is_seen() || self.meter.has_end(mark.is_long()) || is_judged;
+            let is_whole = has_end || is_judged;
             self.end_call(&turn, wrong.as_ref(), true);
             if let Some(Found { value, warnings }) = found {
                 self.job.warnings.extend(warnings);
                 let choice = Choice::new(Content::Text(value.to_string()), Finish::Stop);
                 let made = &self.job.record.made;
-                let usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
-                let reply = Reply { choices: vec![choice], usage, calls: made.len(), ..Reply::default() };
+                let (usage, cost) = spent(&self.job.shared, made);
+                let calls = made.len();
+                let reply = Reply { choices: vec![choice], usage, cost, calls, ..Reply::default() };
                 self.is_shown = true;
                 let events = [line.frames.open(), line.close(&reply)].concat();
                 return Ok(line.send(events).await);
             }
             let Some(wrong) = wrong else {
-                self.is_shown = true;
+                self.is_shown |= !held.is_empty();
                 let is_there = line.client.send(held).await;
                 return if is_whole { Ok(is_there) } else { Err(endless()) };
             };

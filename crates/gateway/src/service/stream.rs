@@ -21,7 +21,6 @@ use super::Shared;
 use super::job::{Job, from_cache};
 use super::open::Open;
 use crate::contracts::Spec;
-use crate::engine;
 use crate::limits::Limits;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Frames, written};
@@ -161,8 +160,7 @@ pub(super) async fn contract(
         let cancel = CancellationToken::new();
         let (eager, mut texts) = Eager::new();
         let observer = job.is_eager().then(|| Arc::new(eager) as Arc<dyn Observer>);
-        let mut input = engine::input(&mut job.ask, instructions);
-        input.client.clone_from(&job.given);
+        let input = job.input(instructions);
         let heard = job.heard();
         let one = |nth| {
             let extraction = ready.extraction(input.clone(), nth, &cancel);

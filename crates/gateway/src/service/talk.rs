@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use formwork_core::{
-    Call, Connection, Cost, Delta, End, Enforcement, Fault, Finish as ModelFinish, LogProb, Lowered, Message,
-    Part, Role, Sampling as CallSampling, ToolCall, Usage, Warning,
+    Call, Connection, Delta, End, Enforcement, Fault, Finish as ModelFinish, LogProb, Lowered, Message, Part,
+    Role, Sampling as CallSampling, ToolCall, Usage, Warning,
 };
 use formwork_extract::CancellationToken;
 use formwork_http::with_trace;
@@ -25,7 +25,7 @@ use crate::names::Target;
 use crate::problem::{Kind, Problem};
 use crate::protocol::Frames;
 use crate::protocol::turn::Turn;
-use crate::record::{Made, left};
+use crate::record::{Made, left, spent};
 use crate::reply::{Called, Choice, Content, Finish, Reply};
 use crate::seen::trace_here;
 
@@ -139,6 +139,7 @@ async fn reply(
 /// Returns the dialogue, with what the model has to know beside its tools.
 fn messages(job: &Job) -> Vec<Arc<Message>> {
     let mut messages = job.ask.messages.clone();
+    job.introduce(&mut messages);
     let instruction = match &job.ask.want {
         Want::Tools { required: true, .. } => "Answer with a call of one of the tools.".to_owned(),
         Want::Tools { format: Some((_, schema)), .. } => instruction(schema.value()),
@@ -172,20 +173,8 @@ fn ended(
         warnings.append(&mut talk.open.warnings);
     }
     let result = answered.map(|choices| {
-        let usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
-        let price = |made: &Made| {
-            let target = job.shared.engine.names.targets().get(made.target());
-            target.and_then(|target| target.backend.price()).map(|price| price.of(made.usage))
-        };
-        let cost = made.iter().try_fold(Cost::default(), |sum, made| Some(sum.plus(price(made)?)));
-        Reply {
-            choices,
-            cost: cost.unwrap_or_else(|| usage.unpriced()),
-            usage,
-            calls: made.len(),
-            warnings,
-            ..Reply::default()
-        }
+        let (usage, cost) = spent(&job.shared, &made);
+        Reply { choices, cost, usage, calls: made.len(), warnings, ..Reply::default() }
     });
     (made, result)
 }

@@ -621,3 +621,92 @@ fn the_log_probabilities_beside_a_named_contract_are_the_targets() {
     assert_eq!((got.status, got.json()), (200, body), "{}", got.text());
     assert!(sent(&server)[0].get("top_logprobs").is_none_or(|most| *most == json!(0)));
 }
+
+/// A stream that breaks off is no answer, although its text could be closed.
+#[test]
+fn a_stream_beside_tools_that_breaks_off_is_no_answer() {
+    let protocol = &protocols()[0];
+    let piece = json!({"choices": [{"index": 0, "delta": {"content": "{\"name\":\"Maria\",\"age\":34"}}]});
+    for end in ["", "data: {\"error\": {\"message\": \"full\"}}\n\n"] {
+        let cut = Reply::pieces([format!("data: {piece}\n\n{end}")])
+            .with_header("content-type", "text/event-stream");
+        let server = Server::start([cut]).unwrap();
+        let mut body = with_format(&json!({"stream": true}));
+        body["tools"] = protocol.body(true)["tools"].clone();
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        let is_answer =
+            got.documents().iter().any(|document| document["choices"][0]["finish_reason"] == "stop");
+        assert!(!is_answer && got.text().contains("\"error\":{"), "{end}: {}", got.text());
+    }
+}
+
+/// The examples of a contract are no text that an answer may be taken from, and neither are the thoughts of the model.
+#[test]
+fn neither_examples_nor_thoughts_ground_an_answer() {
+    let folder = contracts("grounds");
+    let protocol = &protocols()[1];
+    let invented = r#"{"name":"Ada","age":36}"#;
+    let server = Server::start([text_of(protocol, false, invented)]).unwrap();
+    let mut body = protocol.body(false);
+    body["unheard_of"] = true.into();
+    body["input"] = json!([
+        {"role": "user", "content": "Who is it?"},
+        {"type": "reasoning", "id": "r", "summary": [], "content": [{"type": "reasoning_text", "text": "Perhaps Ada, 36"}]},
+    ]);
+    let contract = [("x-formwork-contract", "person")];
+    let got = gate(protocol, &server, &folder).post(protocol.path, &contract, &body);
+    assert_eq!(got.status, 422, "{}", got.text());
+    assert!(got.text().contains("$.name"), "{}", got.text());
+}
+
+/// A member of another protocol is one that only the target knows.
+#[test]
+fn a_member_of_another_protocol_passes_to_the_target() {
+    for (nth, more) in [
+        (1, json!({"seed": 7, "frequency_penalty": 0.5})),
+        (2, json!({"seed": 7})),
+        (3, json!({"temperature": 0, "system": "Be exact."})),
+    ] {
+        let protocol = &protocols()[nth];
+        let server = Server::start([text_of(protocol, false, RIGHT)]).unwrap();
+        let mut body = protocol.body(false);
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        assert_eq!(got.status, 200, "{}: {}", protocol.name, got.text());
+        assert_kept(&more, &sent(&server)[0], protocol.name);
+    }
+}
+
+/// Counts of any form are those of the target, and the run is ours.
+#[test]
+fn odd_counts_of_a_target_stay_as_they_are() {
+    let folder = contracts("odd");
+    let protocol = &protocols()[3];
+    let body = json!({"message": {"content": "Here: {\"name\":\"Maria\",\"age\":34}"}, "done": true, "done_reason": "stop", "eval_count": {}, "formwork": {"run": "inner"}});
+    let server = Server::start([Reply::json(body.to_string())]).unwrap();
+    let got = gate(protocol, &server, &folder).post(
+        protocol.path,
+        &[("x-formwork-contract", "person")],
+        &request(protocol, false),
+    );
+    let response = got.json();
+    assert_eq!((got.status, &response["eval_count"]), (200, &json!({})), "{response}");
+    assert_eq!(response["formwork"]["run"].as_str(), got.header("x-formwork-run"), "{response}");
+}
+
+/// The rules are not forgotten when the next target has no tools.
+#[test]
+fn rules_beside_tools_are_not_lost_with_a_target() {
+    let folder = contracts("failover");
+    let down = Server::start([Reply::json("{}").with_status(503)]).unwrap();
+    let model: Arc<dyn Provider> =
+        Arc::new(Scripted::new([r#"{"tool": null, "answer": {"name": "Petra", "age": 34}}"#]));
+    let builder = targets(&openai(&down.url())).with_target(Target::new(Backend::from(model), None, "m-1"));
+    let builder = builder.with_limits(limits()).with_contracts(&folder.0);
+    let protocol = &protocols()[0];
+    let mut body = protocol.body(false);
+    body["model"] = "default".into();
+    let got = Gate::start(builder).post(protocol.path, &[("x-formwork-contract", "person")], &body);
+    assert_eq!(got.status, 400, "{}", got.text());
+    assert!(got.text().contains("has rules"), "{}", got.text());
+}

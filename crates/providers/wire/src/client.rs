@@ -52,7 +52,7 @@ pub(crate) fn encode<W: Wire>(wire: &W, call: &Call) -> Result<Request<Bytes>, F
     };
     let mut body = parsed(&request)?;
     let has_tools = body.contains_key("tools");
-    let thinks = given.get("thinking").is_some_and(|thinking| thinking["type"] != "disabled");
+    let thinks = given.get("thinking").is_some_and(|it| it.is_object() && it["type"] != "disabled");
     if has_tools && thinks {
         return Err(unsupported("a model cannot be forced to call a tool while it thinks"));
     }

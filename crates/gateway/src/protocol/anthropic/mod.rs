@@ -26,6 +26,10 @@ impl Protocol for Anthropic {
         (RawProtocol::Anthropic, "/v1/messages")
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        FIELDS
+    }
+
     fn is_plain(&self, body: &Document<'_>) -> bool {
         (body.is_empty(["tools"]) || body.word(["tool_choice", "type"]) == Some("none"))
             && body.is_empty(["output_format"])

@@ -41,6 +41,13 @@ impl Protocol for Ollama {
         *self == Self::Chat
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        match self {
+            Self::Chat => CHAT,
+            Self::Generate => GENERATE,
+        }
+    }
+
     fn is_plain(&self, body: &Document<'_>) -> bool {
         (*self == Self::Generate || body.is_empty(["tools"])) && body.is_empty(["format"])
     }

@@ -28,7 +28,7 @@ pub(super) fn read(turn: &mut Turn, body: &Value) {
 pub(super) fn set_text(body: &mut Value, _: u64, text: &str) {
     if body["response"].is_string() {
         body["response"] = text.into();
-    } else {
+    } else if openai::is_message(&body["message"]) {
         body["message"]["content"] = text.into();
     }
     // They are those of another text.

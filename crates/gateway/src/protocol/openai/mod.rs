@@ -13,7 +13,7 @@ use crate::document::Document;
 
 pub(super) use reply::error;
 pub(super) use request::FIELDS;
-pub(super) use turn::{add_instructions, add_message};
+pub(super) use turn::{add_instructions, add_message, is_message};
 
 /// Chat Completions.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +26,10 @@ impl Protocol for OpenAi {
 
     fn own(&self) -> (RawProtocol, &'static str) {
         (RawProtocol::OpenAi, "/chat/completions")
+    }
+
+    fn fields(&self) -> &'static [&'static str] {
+        FIELDS
     }
 
     fn is_plain(&self, body: &Document<'_>) -> bool {

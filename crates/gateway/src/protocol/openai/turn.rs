@@ -38,6 +38,8 @@ fn answer(turn: &mut Turn, choice: &Value, message: &Value) {
 /// Replaces the text of an answer in a response, which is whole then.
 pub(super) fn set_text(body: &mut Value, answer: u64, text: &str) {
     let choices = body["choices"].as_array_mut().into_iter().flatten();
+    // Anything may stand in a response.
+    let choices = choices.filter(|choice| choice.is_object() && is_message(&choice["message"]));
     for choice in choices.filter(|choice| choice["index"].as_u64().unwrap_or(0) == answer) {
         match &mut choice["message"]["content"] {
             parts @ Value::Array(_) => set_part(parts, "text", text),
@@ -49,6 +51,11 @@ pub(super) fn set_text(body: &mut Value, answer: u64, text: &str) {
             choice["finish_reason"] = "stop".into();
         }
     }
+}
+
+/// Returns whether a message can have a content.
+pub(in crate::protocol) fn is_message(message: &Value) -> bool {
+    message.is_object() || message.is_null()
 }
 
 /// Adds a message of the user to a request.

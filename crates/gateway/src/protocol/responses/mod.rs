@@ -26,6 +26,10 @@ impl Protocol for Responses {
         (RawProtocol::Responses, "/responses")
     }
 
+    fn fields(&self) -> &'static [&'static str] {
+        FIELDS
+    }
+
     fn is_plain(&self, body: &Document<'_>) -> bool {
         (body.is_empty(["tools"]) || body.word(["tool_choice"]) == Some("none"))
             && matches!(body.word(["text", "format", "type"]), None | Some("text"))
