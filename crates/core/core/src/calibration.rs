@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Confidence;
-
 /// The probability that a leaf with a score is right, fitted on gold; `formwork_eval::calibrate` fits it.
 ///
 /// ```
@@ -54,11 +52,6 @@ impl Calibration {
             (Some(only), None) | (None, Some(only)) => only[1],
             (None, None) => 0.5,
         }
-    }
-
-    /// Sets the probability of each leaf.
-    pub(crate) fn apply(&self, confidence: &mut [Confidence]) {
-        confidence.iter_mut().for_each(|it| it.probability = Some(self.probability(it.score)));
     }
 }
 

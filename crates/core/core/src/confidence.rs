@@ -64,7 +64,7 @@ impl Confidence {
 impl<T: Serialize> Outcome<T> {
     /// Returns the confidence in each leaf of the value, as a score: from the [`evidence`](Self::evidence), the form and the history of the
     /// leaf, and the probabilities of its tokens if the provider returned them. No model is called. Without a text, leaves have the score 0.5 or less.
-    /// With [calibrations](crate::Calibrations) in the contract it is a probability, too.
+    /// It is a probability, too, if the contract has [calibrations](crate::Calibrations).
     ///
     /// ```
     /// use formwork_core::Outcome;
@@ -131,7 +131,7 @@ impl<T: Serialize> Outcome<T> {
             && let Some(calibrations) = self.about.calibrations()
             && let Some(fitted) = calibrations.find(target, others.len(), evidence.is_some())
         {
-            fitted.apply(&mut all);
+            all.iter_mut().for_each(|it| it.probability = Some(fitted.probability(it.score)));
         }
         all
     }

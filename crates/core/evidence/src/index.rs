@@ -98,6 +98,22 @@ pub(crate) fn size(value: u32) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
 
+impl spelled::Tokens for Index<'_> {
+    fn word(&self, token: usize) -> &str {
+        self.word(token)
+    }
+
+    fn gap(&self, token: usize) -> &str {
+        self.gap(token)
+    }
+
+    fn around(&self, first: usize, last: usize) -> Option<(&str, &str)> {
+        let range = self.range(first, last)?;
+        let (before, after) = self.text.split_at(size(range.start));
+        Some((before, after.get(size(range.end - range.start)..).unwrap_or_default()))
+    }
+}
+
 impl<'t> Index<'t> {
     /// Creates the index of a text, which it borrows or owns.
     pub fn new(text: impl Into<Cow<'t, str>>) -> Self {
