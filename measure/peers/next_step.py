@@ -6,15 +6,14 @@
 It installs the packages of PyPI into a temporary environment (or uses those of PEERS_PYTHON).
 """
 
-import os
-import subprocess
 import sys
-import tempfile
+
+from environment import run
 
 PACKAGES = ["instructor", "openai", "pydantic-ai-slim[openai]"]
 
 
-def extract(address, text, damages):
+def extract(address, text, *damages):
     import asyncio
     import urllib.request
 
@@ -63,20 +62,5 @@ def extract(address, text, damages):
             print(f"pydantic-ai, {damage}: {str(error)[:200]}", file=sys.stderr)
 
 
-def main():
-    if os.environ.get("PEERS_INSIDE"):
-        return extract(sys.argv[1], sys.argv[2], sys.argv[3:])
-    python = os.environ.get("PEERS_PYTHON")
-    with tempfile.TemporaryDirectory() as folder:
-        if python is None:
-            python = os.path.join(folder, "bin", "python")
-            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-            if subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES]).returncode != 0:
-                print("the packages cannot be installed (is there a network?)", file=sys.stderr)
-                return 1
-        arguments = [python, os.path.abspath(__file__), *sys.argv[1:]]
-        return subprocess.run(arguments, env={**os.environ, "PEERS_INSIDE": "1"}).returncode
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__file__, PACKAGES, extract))
