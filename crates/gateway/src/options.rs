@@ -29,6 +29,18 @@ pub(crate) struct Options {
     pub(crate) user: Option<String>,
 }
 
+/// The most that headers ask for beside the protocol, in the order of what it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Extra {
+    Nothing,
+    /// Evidence, which only a run has.
+    Evidence,
+    /// Other values than those of the model.
+    Changes,
+    /// The first attempt as it comes.
+    Eager,
+}
+
 /// The most tags, and the most characters of each and of a user's name.
 const MAX_TAGS: usize = 16;
 const MAX_NAME: usize = 128;
@@ -188,14 +200,14 @@ impl Options {
         Ok(options)
     }
 
-    /// Returns whether the answer has to be that of a run, because only its value has what is asked for.
-    pub(crate) const fn needs_run(&self) -> bool {
-        self.changes_values() || self.evidence
-    }
-
-    /// Returns whether the values of the answer are others than those of the target.
-    pub(crate) const fn changes_values(&self) -> bool {
-        self.absent.is_some() || self.coerce.is_some() || self.is_eager
+    /// Returns the most that is asked for beside the protocol.
+    pub(crate) const fn extra(&self) -> Extra {
+        match self {
+            Self { is_eager: true, .. } => Extra::Eager,
+            Self { absent: Some(_), .. } | Self { coerce: Some(_), .. } => Extra::Changes,
+            Self { evidence: true, .. } => Extra::Evidence,
+            _ => Extra::Nothing,
+        }
     }
 
     /// Returns the names of the headers that say how a contract is asked for, and have no effect without one.

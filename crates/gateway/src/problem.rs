@@ -79,8 +79,8 @@ impl Kind {
     }
 }
 
-/// The phrases of faults whose reason is a prompt that is too long: the code of the vendors, and our advice for all their phrases.
-const CONTEXT: [&str; 2] = ["context_length_exceeded", "exceed the model's context window"];
+/// Our advice where a prompt is too long, which vendors say in many phrases.
+const CONTEXT: &str = "exceed the model's context window";
 
 /// A request that has no answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,8 +88,8 @@ pub(crate) struct Problem {
     pub(crate) kind: Kind,
     /// One line for people.
     pub(crate) message: String,
-    /// The code of the target's error, where clients act on it (default: the name of the kind).
-    pub(crate) code: Option<&'static str>,
+    /// The code of the target's error, if the request is the reason (default: the name of the kind).
+    pub(crate) code: Option<Box<str>>,
     /// The kind of the target's failure, if it is the reason.
     pub(crate) fault: Option<FaultKind>,
     /// Whether the protocol has the member, and only the service cannot act on it.
@@ -131,11 +131,8 @@ impl Problem {
     }
 
     /// Returns the code in errors of protocols that have one.
-    pub(crate) const fn code(&self) -> &'static str {
-        match self.code {
-            Some(code) => code,
-            None => self.kind.name(),
-        }
+    pub(crate) fn code(&self) -> &str {
+        self.code.as_deref().unwrap_or_else(|| self.kind.name())
     }
 
     /// Returns the class of the call that it ended, as the ledger names it.
@@ -186,9 +183,17 @@ impl Problem {
             Kind::Upstream => format!("the target cannot be used: {fault}"),
             _ => fault.to_string(),
         };
-        let is_long = kind == Kind::Invalid && CONTEXT.iter().any(|sign| fault.message.contains(sign));
-        let code = is_long.then_some("context_length_exceeded");
-        Self { code, fault: Some(fault.kind), retry_after: fault.retry_after, ..Self::new(kind, message) }
+        // Other faults are about the keys and the servers of the gateway.
+        let own = Some(fault).filter(|_| kind == Kind::Invalid);
+        let is_long = own.is_some_and(|own| own.message.contains(CONTEXT));
+        let code = is_long.then(|| "context_length_exceeded".into());
+        Self {
+            code: code.or_else(|| own?.code.clone()),
+            param: own.and_then(|own| own.param.as_deref()).map(str::to_owned),
+            fault: Some(fault.kind),
+            retry_after: fault.retry_after,
+            ..Self::new(kind, message)
+        }
     }
 }
 

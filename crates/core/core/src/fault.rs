@@ -122,6 +122,12 @@ pub struct Fault {
     /// The server's identifier of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// The server's own code of the error, for example `unsupported_parameter`; at most 128 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Box<str>>,
+    /// The member of the request that the server names as the reason, for example `messages[0].content`; at most 128 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub param: Option<Box<str>>,
 }
 
 impl Fault {
@@ -151,6 +157,8 @@ impl Fault {
             status: None,
             retry_after: None,
             request_id: None,
+            code: None,
+            param: None,
         }
     }
 
@@ -167,6 +175,12 @@ impl Fault {
         /// Sets the server's identifier of the request (default: none).
         #[must_use]
         pub fn with_request_id(request_id: Option<String>);
+        /// Sets the server's own code of the error (default: none).
+        #[must_use]
+        pub fn with_code(code: Option<Box<str>>);
+        /// Sets the member of the request that the server names (default: none).
+        #[must_use]
+        pub fn with_param(param: Option<Box<str>>);
     }
 }
 

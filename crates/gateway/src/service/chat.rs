@@ -11,13 +11,14 @@ use serde_json::Value;
 
 use super::asker::{Asker, Begun, answered};
 use super::job::{Job, exact, listed, no_json, now};
-use super::native::Given;
 use super::open::Open;
 use super::reserve::Cost;
+use super::way::{Facts, Kind, Lost, Way};
 use super::{Shared, native, passed, stream, talk};
 use crate::ask::{Ask, Want};
 use crate::document::Document;
 use crate::names::Target;
+use crate::options::Extra;
 use crate::pass::Pass;
 use crate::problem::Problem;
 use crate::protocol::Protocol;
@@ -119,21 +120,19 @@ fn plain(model: String, document: &Document<'_>) -> Ask {
 
 /// Answers a request that is not passed on as it is.
 async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) -> Result<Response, Problem> {
-    let understood = read(&job, document);
-    let (mut ask, mut given, warnings) = job.record.checked(understood).await?;
+    let read = read(&job, document);
+    let Read { mut ask, warnings, way, mut given, only } = job.record.checked(read).await?;
     if ask.want == Want::Text && job.options.contract.is_none() {
         ask.ignored.extend(job.options.of_contracts().map(str::to_owned));
     }
     (job.ask, job.warnings) = (ask, warnings);
-    if job.is_for_run()
-        && let Some(Given { body, only }) = given.take()
-    {
-        job.give(body, only.is_some(), &headers);
+    if way == Way::Run {
+        job.give(given.take(), only.is_some(), &headers);
     }
-    let prepared = Box::pin(job.prepared(given.is_some())).await;
+    let prepared = Box::pin(job.prepared(way == Way::Native)).await;
     let spec = job.record.checked(prepared).await?;
-    if let Some(given) = given {
-        job = match Box::pin(native::answer(job, given, headers)).await {
+    if way == Way::Native {
+        job = match Box::pin(native::answer(job, (given, only), headers)).await {
             Ok(response) => return response,
             Err(job) => job,
         };
@@ -160,84 +159,94 @@ fn remove_marks(part: &mut Value) {
     }
 }
 
-/// Reads a request, and its document for a target of its protocol that gets it as it is: where it has tools, and where a run would
-/// lose a part of it. Returns the warnings about its numbers as well.
-fn read(job: &Job, document: Document<'_>) -> Result<(Ask, Option<Given>, Vec<Warning>), Problem> {
+/// A request that was read.
+struct Read {
+    ask: Ask,
+    /// The warnings about its numbers.
+    warnings: Vec<Warning>,
+    way: Way,
+    /// Its document as a target of its protocol gets it; `null` if none does.
+    given: Value,
+    /// The problem of targets of other protocols with it.
+    only: Option<Problem>,
+}
+
+/// Reads a request, and chooses its way.
+fn read(job: &Job, document: Document<'_>) -> Result<Read, Problem> {
     let warnings = exact(document.text())?;
-    let engine = &job.shared.engine;
-    let target =
-        engine.targets(&job.targets).next().filter(|target| target.raw(job.protocol.own().0).is_some());
-    let has_target = target.is_some();
-    let is_named = job.options.contract.is_some();
-    let has_wire = job.protocol.has_wire();
-    let may_run = has_wire || !job.options.needs_run();
+    let (engine, protocol, options) = (&job.shared.engine, job.protocol, &job.options);
+    let target = engine.targets(&job.targets).next().filter(|target| target.raw(protocol.own().0).is_some());
     let text = document.text();
-    let body = || {
-        let mut body = serde_json::from_str::<Value>(text).map_err(|error| no_json(&error))?;
-        for schemas in ["response_format", "text", "output_config", "output_format", "format", "tools"] {
-            body.get_mut(schemas).into_iter().for_each(remove_marks);
-        }
-        Ok::<_, Problem>(body)
-    };
-    let (ask, given) = match job.protocol.ask(document, &engine.schemas) {
-        Ok(ask) => {
-            let loses = |target: &Target| {
-                let promised = target.backend.capabilities();
-                ask.settings.lost(promised).next().is_some()
-                    || (ask.sampling.top_p.is_some() && !promised.top_p)
-            };
-            // The reasoning stands in responses of these protocols, and not in the value of a run.
-            let shows = job.protocol.own().0 != RawProtocol::OpenAi && ask.settings.reasons();
-            // The value of a run has no tokens.
-            let has_tokens = is_named && ask.settings.values.top_logprobs.is_some();
-            let is_lossy = has_tokens
-                || shows
-                || ask.settings.is_doubled()
-                || !ask.ignored.is_empty()
-                || target.is_some_and(loses);
-            let is_given = has_target
-                && match &ask.want {
-                    Want::Tools { .. } => true,
-                    Want::Json { .. } => is_lossy && !job.options.is_eager && may_run,
-                    Want::Call(_) => is_lossy && !is_named && !job.options.needs_run(),
-                    Want::Text => is_lossy && !job.options.is_eager && is_named && has_wire,
-                };
-            let body = is_given.then(body).transpose()?;
-            (ask, body.map(|body| Given { body, only: None }))
-        }
-        Err(problem) if problem.is_unsupported && has_target => {
+    let body = || serde_json::from_str::<Value>(text).map_err(|error| no_json(&error));
+    let (ask, only) = match protocol.ask(document, &engine.schemas) {
+        Ok(ask) => (ask, None),
+        Err(problem) if problem.is_unsupported && target.is_some() => {
             let body = body()?;
-            let reduced = reduced(&body, job.protocol.fields()).to_string();
+            let reduced = reduced(&body, protocol.fields()).to_string();
             let ask = Document::read(&reduced)
                 .map_err(|error| no_json(&error))
-                .and_then(|document| job.protocol.ask(document, &engine.schemas));
+                .and_then(|document| protocol.ask(document, &engine.schemas));
             let Ok(mut ask) = ask else { return Err(problem) };
-            if is_named && ask.want == Want::Text && !has_wire {
-                return Err(problem);
-            }
             let choice = &body["tool_choice"];
             let may_call = choice != "none" && choice["type"] != "none";
             if may_call && tool_names(&body).next().is_some() {
                 // The turns of tools that have no schema are judged like those of others.
-                ask.want = ask.want.beside_tools(is_named);
+                ask.want = ask.want.beside_tools(options.contract.is_some());
             }
-            let is_of_tools = matches!(ask.want, Want::Tools { .. } | Want::Call(_));
-            let has_no_run = is_of_tools || !has_wire;
-            if job.options.is_eager || (has_no_run && job.options.changes_values()) {
-                let message = format!(
-                    "{}; a target of the same protocol gets it only without `x-formwork-stream: eager`, and beside tools without \
-                    `x-formwork-absent` and `x-formwork-coerce`",
-                    problem.message
-                );
-                return Err(Problem { message, ..problem });
-            }
-            (ask, Some(Given { body, only: Some(problem) }))
+            (ask, Some(problem))
         }
         Err(problem) => return Err(problem),
     };
+    let lost = match (&only, target) {
+        (Some(_), _) => Lost::Subject,
+        (None, Some(target)) if loses(job, &ask, target) => Lost::Members,
+        _ => Lost::Nothing,
+    };
+    let way = Facts {
+        kind: Kind::of(&ask.want),
+        extra: options.extra(),
+        lost,
+        is_named: options.contract.is_some(),
+        has_several: ask.count > 1,
+        has_wire: protocol.has_wire(),
+        has_target: target.is_some(),
+    }
+    .way();
+    if let (Way::Refused, Some(problem)) = (way, &only) {
+        let message = format!(
+            "{}; a target of the same protocol gets it only without `x-formwork-stream: eager`, and beside tools without \
+             `x-formwork-absent` and `x-formwork-coerce`",
+            problem.message
+        );
+        let is_of_headers = options.extra() >= Extra::Changes;
+        let message = if is_of_headers { message } else { problem.message.clone() };
+        return Err(Problem { message, ..problem.clone() });
+    }
     let max = engine.limits.max_choices;
     if ask.count > max {
         return Err(Problem::invalid("n", format!("`n`: at most {max} answers")));
     }
-    Ok((ask, given, warnings))
+    let mut given = Value::Null;
+    if way != Way::Read {
+        given = body()?;
+        for schemas in ["response_format", "text", "output_config", "output_format", "format", "tools"] {
+            given.get_mut(schemas).into_iter().for_each(remove_marks);
+        }
+    }
+    Ok(Read { ask, warnings, way, given, only })
+}
+
+/// Returns whether a run loses a part of a request that a target of its protocol takes.
+fn loses(job: &Job, ask: &Ask, target: &Target) -> bool {
+    let promised = target.backend.capabilities();
+    // The reasoning stands in responses of these protocols, and not in the value of a run.
+    let shows = job.protocol.own().0 != RawProtocol::OpenAi && ask.settings.reasons();
+    // The value of a run has no tokens.
+    let has_tokens = job.options.contract.is_some() && ask.settings.values.top_logprobs.is_some();
+    has_tokens
+        || shows
+        || ask.settings.is_doubled()
+        || !ask.ignored.is_empty()
+        || ask.settings.lost(promised).next().is_some()
+        || (ask.sampling.top_p.is_some() && !promised.top_p)
 }

@@ -144,18 +144,6 @@ impl Job {
         input
     }
 
-    /// Returns whether a request that its target gets as it is belongs to a run. Others have tools, or several answers of one call.
-    pub(super) fn is_for_run(&self) -> bool {
-        let is_named = self.options.contract.is_some();
-        let is_document = match self.ask.want {
-            Want::Json { .. } => true,
-            Want::Text => is_named,
-            _ => false,
-        };
-        let is_of_run = self.ask.count == 1 || is_named || self.options.needs_run();
-        is_document && self.protocol.has_wire() && is_of_run
-    }
-
     /// Takes the body of the request for targets of its protocol. The others are left out if they cannot answer it.
     pub(super) fn give(&mut self, mut body: Value, is_only: bool, headers: &HeaderMap) {
         let (protocol, path) = self.protocol.own();

@@ -23,6 +23,7 @@ mod shared;
 mod stream;
 mod talk;
 mod turns;
+mod way;
 
 use std::convert::Infallible;
 use std::fmt;

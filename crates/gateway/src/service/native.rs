@@ -47,21 +47,14 @@ struct Native {
     is_shown: bool,
 }
 
-/// A request as its protocol has it.
-pub(super) struct Given {
-    pub(super) body: Value,
-    /// The problem of a request that no target of another protocol can answer.
-    pub(super) only: Option<Problem>,
-}
-
 /// Answers a request whose first target has the protocol of the request. Targets of that protocol that fail are left out of the job; it
-/// is given back if the next one has another, or if the target refuses a schema that is lowered for it otherwise.
+/// is given back if the next one has another, or if the target refuses a schema that is lowered for it otherwise. `only` is the problem
+/// of a request that no target of another protocol can answer.
 pub(super) async fn answer(
     mut job: Job,
-    given: Given,
+    (mut body, only): (Value, Option<Problem>),
     headers: HeaderMap,
 ) -> Result<Result<Response, Problem>, Job> {
-    let Given { mut body, only } = given;
     let protocol = job.protocol.own().0;
     let can_lower = only.is_none() && matches!(job.ask.want, Want::Call(_) | Want::Json { .. });
     let judge = Judge::of(&job).await;

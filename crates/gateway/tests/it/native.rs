@@ -710,3 +710,43 @@ fn rules_beside_tools_are_not_lost_with_a_target() {
     assert_eq!(got.status, 400, "{}", got.text());
     assert!(got.text().contains("has rules"), "{}", got.text());
 }
+
+/// A model cannot be forced to call a tool while it thinks, so that a target whose answers are calls of a tool gets the schema as text.
+#[test]
+fn thoughts_are_not_lost_to_a_tool_that_carries_the_answer() {
+    let folder = contracts("carrier");
+    let protocol = &protocols()[2];
+    let server = Server::start([text_of(protocol, false, RIGHT)]).unwrap();
+    let section =
+        protocol.section(&server.url()).replace("stream = false", "stream = false\nmode = \"tool\"");
+    let gate = Gate::start(targets(&section).with_limits(limits()).with_contracts(&folder.0));
+    let body = request(protocol, false);
+    let got = gate.post(protocol.path, &[("x-formwork-contract", "person")], &body);
+    let sent = sent(&server);
+    assert_eq!((got.status, sent.len()), (200, 1), "{}", got.text());
+    assert_eq!(sent[0]["thinking"], body["thinking"]);
+    assert!(
+        sent[0].get("tools").is_none() && sent[0].to_string().contains("additionalProperties"),
+        "{}",
+        sent[0]
+    );
+}
+
+/// A response that is too long to be kept is not the client's: it gets our own with the value.
+#[test]
+fn a_response_that_is_too_long_to_be_kept_is_written_anew() {
+    let folder = contracts("long");
+    let protocol = &protocols()[0];
+    for (length, is_kept) in [(1 << 20, true), (17 << 20, false)] {
+        let (_, bytes) = protocol.reply(false, RIGHT, &[], 4_096);
+        let mut body: Value = serde_json::from_slice(&bytes).unwrap();
+        body["padding"] = "x".repeat(length).into();
+        let server = Server::start([Reply::json(body.to_string())]).unwrap();
+        let contract = [("x-formwork-contract", "person")];
+        let got = gate(protocol, &server, &folder).post(protocol.path, &contract, &request(protocol, false));
+        let answer = got.json();
+        let at = format!("{length}: {}", &got.text()[..got.text().len().min(300)]);
+        assert_eq!((got.status, &answer["choices"][0]["message"]["content"]), (200, &json!(RIGHT)), "{at}");
+        assert_eq!(answer.get("padding").is_some(), is_kept, "{at}");
+    }
+}

@@ -41,3 +41,12 @@ pub(super) fn document_of(body: &[u8]) -> Value {
 pub(super) fn message_of(document: &Value, body: &[u8]) -> String {
     error_in(document).unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
 }
+
+/// The maximum length of a code or of the name of a member, in bytes.
+const MAX_NAME: usize = 128;
+
+/// Returns a short text of an error of OpenAI's form, such as its `code`; `None` without one.
+pub(super) fn name_in(document: &Value, member: &str) -> Option<Box<str>> {
+    let name = document["error"][member].as_str()?;
+    (1..=MAX_NAME).contains(&name.len()).then(|| name.into())
+}

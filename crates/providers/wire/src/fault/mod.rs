@@ -12,7 +12,7 @@ use http::response::Parts;
 use serde_json::Value;
 
 use crate::RequestInfo;
-use envelope::{document_of, message_of};
+use envelope::{document_of, message_of, name_in};
 use table::ErrorText;
 
 pub use envelope::error_in;
@@ -98,6 +98,8 @@ impl RequestInfo {
             .with_status(head.status.as_u16())
             .with_retry_after(wait())
             .with_request_id(request_id(head).or_else(|| request_id_in(&document)))
+            .with_code(name_in(&document, "code"))
+            .with_param(name_in(&document, "param"))
     }
 
     /// Returns the fault for an error inside a successful response. Once the model has sent text, the server has accepted the
@@ -126,6 +128,8 @@ impl RequestInfo {
         Fault::new(kind, advised(message, &advice))
             .with_retry_after(retry_delay(document))
             .with_request_id(request_id_in(document))
+            .with_code(name_in(document, "code"))
+            .with_param(name_in(document, "param"))
     }
 }
 
