@@ -56,8 +56,7 @@ impl Document {
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     if args.speed {
-        speed();
-        return Ok(());
+        return speed().map_err(|error| error.to_string());
     }
     let rows = rows(&args.rows)?;
     let is_answered =
@@ -166,7 +165,7 @@ fn doubt(args: &Args, documents: &[Document], indexes: &[Option<Index<'_>>]) {
 const REPEATED: u32 = 20;
 
 /// Prints the processor time for the index of a text, and for the evidence of 100 leaves in it.
-fn speed() {
+fn speed() -> Result<(), crate::Failure> {
     println!(
         "| text | index (goal 1.5 s for 10 MB) | evidence of 100 leaves (goal 2 ms, 150 ms) | found |\n|---|---|---|---|"
     );
@@ -176,15 +175,15 @@ fn speed() {
             text += &invoice(count);
             count += 1;
         }
-        let before = cpu();
+        let before = cpu()?;
         let index = Index::new(&text);
-        let indexed = cpu();
+        let indexed = cpu()?;
         let items: Value = (0..25).map(|nth| value(nth * (count / 26) + 3)).collect::<Vec<_>>().into();
         let mut evidence = Vec::new();
         for _ in 0..REPEATED {
             evidence = index.evidence(&items, None);
         }
-        let found = cpu();
+        let found = cpu()?;
         println!(
             "| {} kB | {:.3} s | {:.1} ms | {} of {} |",
             text.len() / 1000,
@@ -194,6 +193,7 @@ fn speed() {
             evidence.len()
         );
     }
+    Ok(())
 }
 
 fn invoice(nth: u64) -> String {

@@ -64,8 +64,9 @@ pub(crate) struct Args {
 /// Builds `formwork`, installs the clients from their package registries below `target`, runs the checks, and compares requests.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let target = workspace::target();
-    let features: &[&str] = if args.aws { &["--features", "aws"] } else { &[] };
-    done(workspace::cargo().args(["build", "--package", "formwork-cli"]).args(features), "cargo build")?;
+    let features: &[&str] = if args.aws { &["--features", "formwork-cli/aws"] } else { &[] };
+    // Another choice of packages would have other features, and compile half of the dependencies again.
+    done(workspace::cargo().args(["build", "--bin", "formwork"]).args(features), "cargo build")?;
     let program = target.join("debug").join("formwork");
     if args.litellm {
         let script = workspace::root().join("xtask/clients/litellm.py");

@@ -62,6 +62,7 @@ fn steps(seed: u64) -> Vec<Step> {
         step("xtask deny bans licenses sources advisories"),
         step("xtask registry check --strict"),
         step("xtask clients --aws"),
+        step("xtask clients --litellm"),
         step("clippy --quiet --manifest-path measure/Cargo.toml --workspace --all-targets -- -D warnings"),
         step("xtask servers up"),
         with(

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,14 +24,13 @@ pub(super) struct Used {
 impl Used {
     /// Returns the resources that this process has used.
     pub(super) fn here() -> Result<Self, Failure> {
-        Ok(Self { cpu: cpu(), resident: status("VmRSS:")?, peak: status("VmHWM:")? })
+        Ok(Self { cpu: cpu()?, resident: status("VmRSS:")?, peak: status("VmHWM:")? })
     }
 }
 
 /// Returns the CPU time of this process in microseconds.
-pub(crate) fn cpu() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+pub(crate) fn cpu() -> Result<f64, Failure> {
+    Ok(Duration::from(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?).as_secs_f64() * 1e6)
 }
 
 /// Returns a field of `/proc/self/status` in bytes. proc(5) gives it in units of 1024 bytes.

@@ -123,10 +123,10 @@ async fn turn<T, F>(call: &impl Fn() -> F, in_flight: usize, calls: usize) -> Re
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let start = cpu();
+    let start = cpu()?;
     let mut answers = stream::iter((0..calls).map(|_| call())).buffer_unordered(in_flight);
     while let Some(answer) = answers.next().await {
         answer?;
     }
-    Ok((cpu() - start) / calls as f64)
+    Ok((cpu()? - start) / calls as f64)
 }

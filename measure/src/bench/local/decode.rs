@@ -22,12 +22,12 @@ pub(in crate::bench) async fn measure(tokens: u32, system: &str, user: &str) -> 
             Delta::Text(more) => {
                 // The clock starts after the prompt and the first token, so that only decoding is measured.
                 if start.is_none() {
-                    start = Some(cpu());
+                    start = Some(cpu()?);
                 }
                 text.push_str(&more);
             }
             Delta::End(End { usage, .. }) => {
-                let seconds = (cpu() - start.ok_or("the answer has no text")?) / 1e6;
+                let seconds = (cpu()? - start.ok_or("the answer has no text")?) / 1e6;
                 return Ok(json!({
                     "prompt": usage.input_tokens,
                     "tokens": usage.output_tokens - 1,
