@@ -9,6 +9,7 @@ use crate::about::Accepted;
 use crate::absence::declared::declares_absence;
 use crate::coercion::places::Coercions;
 use crate::decode::{decode, undecodable};
+use crate::reader::Places;
 use crate::rule::SourceIndex;
 use crate::{
     Calibrations, Coercion, Context, Dependency, Error, ErrorKind, JsonPath, Judgement, Outline, PathPattern,
@@ -246,10 +247,18 @@ impl Contract {
         Arc::clone(self.outline.get_or_init(|| Arc::new(compile())))
     }
 
-    /// Returns the outline of documents that are the member `name` of an object.
-    pub(crate) fn outline_below(&self, name: &str) -> Outline {
-        let structure = Some(Arc::clone(&self.structure));
-        Outline::wrapped(self.schema.document(), structure, name).with_coercions(&self.coercions())
+    /// Returns the outline of answers with documents at these places; `None` if nothing in them can be judged before they are lifted.
+    pub(crate) fn outline_at(&self, places: &Places) -> Option<Arc<Outline>> {
+        let undecided = places.undecided()?;
+        if places.below.is_none() && undecided.is_empty() {
+            return Some(self.outline());
+        }
+        let (schema, structure) = (self.schema.document(), Some(Arc::clone(&self.structure)));
+        let outline = match &places.below {
+            Some(name) => Outline::wrapped(schema, structure, name),
+            None => Outline::new(schema, structure),
+        };
+        Some(Arc::new(outline.with_coercions(&self.coercions()).without(undecided)))
     }
 
     /// Returns the rules that reject answers.

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use formwork_json::Level;
@@ -7,9 +7,11 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::call::written;
+use crate::reader::Places;
 use crate::{
-    Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Instruction, Lower, LowerRequest, Lowered,
-    Message, Policy, Price, Refused, Retries, RetryPolicy, Sampling, Thresholds, Tighten, Usage,
+    Call, Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Instruction, Lower, LowerRequest,
+    Lowered, Message, Outline, Policy, Price, Refused, Retries, RetryPolicy, Sampling, Thresholds, Tighten,
+    Usage,
 };
 
 /// The fixed parts of a request: the contract, the policy, the targets and the limits. [`Run`](crate::Run)s share it.
@@ -103,6 +105,8 @@ pub(crate) struct Mode {
     pub(crate) instruction: Option<Arc<Message>>,
     /// The length of its schema as JSON, in bytes; every call adds it to its prompt.
     pub(crate) schema_bytes: usize,
+    /// The outline of answers in this mode; see [`Plan::outline`].
+    outline: OnceLock<Option<Arc<Outline>>>,
 }
 
 impl Target {
@@ -175,7 +179,8 @@ impl Target {
                         .as_ref()
                         .map(|prompt_schema| Arc::new(instruction.message(prompt_schema, kind)));
                     let (lower, whole) = (Arc::clone(lower), Arc::new(whole));
-                    self.modes.push(Mode { lower, whole, instruction, schema_bytes });
+                    let outline = OnceLock::new();
+                    self.modes.push(Mode { lower, whole, instruction, schema_bytes, outline });
                 }
                 Err(reason) => self.skipped.push((self.modes.len(), lower.name().to_owned(), reason)),
             }
@@ -276,6 +281,17 @@ impl Plan {
     /// Returns the dialects of a target that cannot express the schema, each with the reason. They are not used.
     pub fn skipped(&self, target: usize) -> impl Iterator<Item = (&str, &Refused)> {
         self.skipped_before(target, usize::MAX)
+    }
+
+    /// Returns the outline of the answer to a call for the whole document, whose values have these places; `None` if nothing in it can be
+    /// judged before it is lifted. It is compiled once for each mode.
+    pub(crate) fn outline(&self, call: &Call, places: &Places) -> Option<Arc<Outline>> {
+        let compile = || self.contract.outline_at(places);
+        let mut modes = self.targets.iter().flat_map(|target| &target.modes);
+        match modes.find(|mode| Arc::ptr_eq(&mode.whole, &call.lowered)) {
+            Some(mode) => mode.outline.get_or_init(compile).clone(),
+            None => compile(),
+        }
     }
 
     /// Returns the unusable dialects before a mode: a call in that mode is weaker than configured.

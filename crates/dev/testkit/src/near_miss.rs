@@ -126,9 +126,12 @@ fn wrong_values(schema: &Value, value: &Value) -> Vec<(&'static str, Value)> {
     if value.is_number() {
         let whole = |number: f64| if number.fract() == 0.0 { json!(number as i64) } else { json!(number) };
         for (keyword, beyond) in
-            [("minimum", -1.0), ("maximum", 1.0), ("exclusiveMinimum", 0.0), ("exclusiveMaximum", 0.0)]
+            [("minimum", -1), ("maximum", 1), ("exclusiveMinimum", 0), ("exclusiveMaximum", 0)]
         {
-            wrong.extend(number(keyword).map(|limit| (keyword, whole(limit + beyond))));
+            // A double does not have every integer that may be a limit.
+            let exact = schema[keyword].as_i64().map(|limit| json!(limit.saturating_add(beyond)));
+            let miss = exact.or_else(|| number(keyword).map(|limit| whole(limit + beyond as f64)));
+            wrong.extend(miss.map(|miss| (keyword, miss)));
         }
         wrong.extend(
             number("multipleOf")

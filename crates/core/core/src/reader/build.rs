@@ -168,6 +168,11 @@ impl<'s> Build<'s> {
                 (keyword, value) => {
                     if let Some((_, limit)) = LIMITS.iter().find(|(name, _)| *name == keyword) {
                         match value.as_f64() {
+                            // A double may be the neighbour of such a limit.
+                            Some(number) if number.abs() >= EXACT => {
+                                let keyword = limit.keyword();
+                                node.checks.push((ALL, Check::new(keyword, json!({keyword: value}))));
+                            }
                             Some(number) => node.limits.push((*limit, number)),
                             None => node.unsure = true,
                         }
@@ -187,3 +192,6 @@ impl<'s> Build<'s> {
         node
     }
 }
+
+/// The magnitude up to which whole numbers are exact as `f64`.
+const EXACT: f64 = 9_007_199_254_740_992.0;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use formwork_json::Level;
+use serde_json::json;
 
 use super::live::Live;
 use super::places::Places;
 use super::{Outline, Outlook, Progress, Reader};
 use crate::rule::SourceIndex;
-use crate::{Ask, Call, Context, Enforcement, Lift, LiftOp, Plan, Violation, Watch};
+use crate::{Ask, Call, Context, Enforcement, Plan, Violation, Watch};
 
 /// Follows the answer to one call with the [`Reader`] of the contract, for the driver of a run.
 ///
@@ -23,7 +24,7 @@ use crate::{Ask, Call, Context, Enforcement, Lift, LiftOp, Plan, Violation, Watc
 /// ```
 #[derive(Debug)]
 pub struct Follower {
-    /// The outline of the documents in the answer; of any document if their places are not those of the contract.
+    /// The outline of the answer; of any document if its form is another than that of the contract's documents.
     outline: Arc<Outline>,
     is_known: bool,
     places: Places,
@@ -46,12 +47,13 @@ impl Follower {
     /// Creates a follower of the answer to a call that requests this part of the document.
     pub fn new(plan: &Plan, call: &Call, ask: &Ask) -> Self {
         let places = Places::of(&call.lowered);
-        let contract = plan.contract();
-        let outline = match &places {
-            _ if *ask != Ask::Whole || call.lowered.lift.iter().any(marks_absence) => None,
-            Places::Same => Some(contract.outline()),
-            Places::Below(name) => Some(Arc::new(contract.outline_below(name))),
-            Places::Moved => None,
+        let outline = match ask {
+            Ask::Whole => plan.outline(call, &places),
+            // A patch with a wrong value is read to its end, because its other values are kept.
+            Ask::Patch(_) => {
+                let object = || Arc::new(Outline::new(&json!({"type": "object"}), None));
+                places.undecided().map(|_| object())
+            }
         };
         Self {
             is_known: outline.is_some(),
@@ -117,7 +119,7 @@ impl Follower {
             return None;
         }
         let (at, mut violation) = (*at, Violation::clone(violation));
-        violation.path = self.places.lifted(violation.path);
+        violation.path = self.places.lifted(&violation.path);
         let is_early = at.saturating_sub(self.reader.valid_prefix().start) < EARLY;
         let is_open = self.reader.is_inside() && self.reader.is_bare();
         // The tolerant reader may find a document inside of one that is not JSON.
@@ -132,7 +134,7 @@ impl Follower {
         let outlook = self.reader.push(&self.outline, text, |_| {});
         let Outlook::Impossible { violation, .. } = outlook else { return None };
         let mut violation = Violation::clone(violation);
-        violation.path = self.places.lifted(violation.path);
+        violation.path = self.places.lifted(&violation.path);
         self.is_known.then(|| (self.reader.valid_prefix().end, violation))
     }
 
@@ -148,9 +150,4 @@ impl Follower {
     fn can_patch(&self, violation: &Violation) -> bool {
         self.patches && violation.wrong_value().is_some_and(|path| !path.is_root())
     }
-}
-
-/// Returns whether an operation gives absent members a value that the contract does not know.
-const fn marks_absence(op: &LiftOp) -> bool {
-    matches!(op.lift, Lift::DropAbsent { .. })
 }

@@ -28,7 +28,7 @@ impl<'t> Judged<'t> {
             || self.value().is_none_or(|value| is_type(value, "integer") != Some(false))
     }
 
-    /// Returns the limit that the value breaks. A number that only rounding tells from a limit breaks none.
+    /// Returns the limit that the value breaks.
     pub(super) fn limits(&mut self, node: &Node, kind: Kind, count: usize) -> Option<Reason> {
         for (limit, bound) in &node.limits {
             let (size, is_max, unit) = match (limit, kind) {
@@ -51,7 +51,7 @@ impl<'t> Judged<'t> {
                 None => self.value().and_then(Value::as_f64)?,
             };
             let is_wrong = if is_max { size > *bound } else { size < *bound };
-            let is_wrong = is_wrong || limit.is_exclusive() && size == *bound && bound.abs() < EXACT;
+            let is_wrong = is_wrong || limit.is_exclusive() && size == *bound;
             if is_wrong {
                 let word = if is_max { "at most" } else { "at least" };
                 return Some(Reason::new(limit.keyword()).expected(format!("{word} {bound}{unit}")));
@@ -60,6 +60,3 @@ impl<'t> Judged<'t> {
         None
     }
 }
-
-/// The magnitude up to which whole numbers are exact as `f64`.
-const EXACT: f64 = 9_007_199_254_740_992.0;

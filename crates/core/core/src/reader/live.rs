@@ -82,7 +82,8 @@ enum Open {
     Nothing,
     /// The value at this path and the containers around it.
     At(JsonPath),
-    Everything,
+    /// The same, and every value inside of it.
+    Within(JsonPath),
 }
 
 impl Snapshot {
@@ -96,7 +97,7 @@ impl Snapshot {
         let is_open = match &self.open {
             Open::Nothing => false,
             Open::At(open) => open.is_within(path),
-            Open::Everything => true,
+            Open::Within(open) => open.is_within(path) || path.is_within(open),
         };
         path.get(&self.value).filter(|_| !is_open)
     }
@@ -168,7 +169,7 @@ impl Live {
         cx: &Context<'_>,
     ) -> Vec<Item> {
         let ended = std::mem::take(&mut self.ended);
-        if self.is_positional || matches!(places, Places::Moved) {
+        if self.is_positional {
             return Vec::new();
         }
         let lists = ended.chunk_by(|(one, ..), (other, ..)| one == other);
@@ -184,7 +185,9 @@ impl Live {
         plan: &Plan,
         cx: &Context<'_>,
     ) -> Vec<Item> {
-        let Some((list, ..)) = items.first() else { return Vec::new() };
+        let Some((list, ..)) = items.first().filter(|(list, ..)| !places.moves(list)) else {
+            return Vec::new();
+        };
         let read = items.iter().filter_map(|(_, index, span)| {
             let text = span.of(text);
             let value: Value = serde_json::from_str(text).ok()?;
@@ -198,7 +201,7 @@ impl Live {
         }
         let lifted = lift_exact(document, Vec::new(), &self.lowered);
         let settled = plan.contract().settle_with(lifted.value, None, cx, &self.source);
-        let list = places.lifted(list.clone());
+        let list = places.lifted(list);
         let found = || lifted.problems.iter().chain(&settled.judgement.violations);
         if settled.judgement.left_out > 0 || found().any(|violation| concerns_items_of(&list, violation)) {
             return Vec::new();
@@ -287,7 +290,7 @@ impl Live {
         let violation = match reader.outlook() {
             Outlook::Impossible { violation, .. } => {
                 let mut violation = violation.clone();
-                violation.path = places.lifted(violation.path);
+                violation.path = places.lifted(&violation.path);
                 Some(violation)
             }
             _ => None,
@@ -341,10 +344,10 @@ impl Live {
 impl Open {
     /// Returns the open values, given the path of the innermost one in the answer.
     fn of(innermost: Option<JsonPath>, places: &Places) -> Self {
-        match (innermost, places) {
-            (None, _) => Self::Nothing,
-            (Some(_), Places::Moved) => Self::Everything,
-            (Some(path), _) => Self::At(places.lifted(path)),
+        match innermost {
+            None => Self::Nothing,
+            Some(path) if places.moves(&path) => Self::Within(places.lifted(&path)),
+            Some(path) => Self::At(places.lifted(&path)),
         }
     }
 }

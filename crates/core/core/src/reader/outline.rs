@@ -63,7 +63,7 @@ impl Outline {
     }
 
     /// Leaves the members of these names undecided, and what depends on them.
-    fn without(mut self, names: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn without(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.undecided.extend(names);
         for node in &mut self.nodes {
             node.is_open = node.members.keys().any(|name| self.undecided.contains(name));

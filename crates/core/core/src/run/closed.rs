@@ -44,12 +44,20 @@ impl Closed {
         Self { cut: Vec::new(), supplied: vec![JsonPath::root()] }
     }
 
-    /// Maps the paths of a lowered document to those of `value`, the lifted document. If lifting moves values, the document
-    /// as a whole is marked.
+    /// Maps the paths of a lowered document to those of `value`, the lifted document. A value whose form lifting changes is marked as a
+    /// whole.
     pub(super) fn lifted(mut self, lowered: &Lowered, value: &Value) -> Self {
         let places = Places::of(lowered);
         for paths in [&mut self.cut, &mut self.supplied] {
-            *paths = paths.drain(..).map(|path| places.lifted(path)).collect();
+            let lifted = paths.drain(..).map(|path| {
+                let mut lifted = places.lifted(&path);
+                // A list of at most one item may have become an absent member.
+                while places.moves(&path) && lifted.get(value).is_none() {
+                    lifted = lifted.parent().unwrap_or_default();
+                }
+                lifted
+            });
+            *paths = lifted.collect();
             paths.dedup();
             paths.retain(|path| path.get(value).is_some());
         }
@@ -186,11 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn marks_follow_lifted_values_or_mark_the_document() {
+    fn marks_follow_lifted_values_and_mark_moved_ones_as_a_whole() {
         let text = r#"{"data": {"a": "x", "b": null, "c": 0}}"#;
         let at = text.find("x\"").unwrap();
         let lowered = |ops: &[(&str, Lift)]| Lowered {
             lift: ops.iter().map(|(at, lift)| LiftOp { at: (*at).to_owned(), lift: lift.clone() }).collect(),
+            schema: Some(json!({"properties": {"data": {"properties": {"a": {}}}}})),
             ..Lowered::default()
         };
         let drop = ("/properties/data", Lift::DropNull(vec!["b".into()]));
@@ -215,14 +224,23 @@ mod tests {
             let (cut, supplied) = of(&[unwrap.clone(), ("/properties/data", other)], &value);
             assert_eq!((cut, supplied), (vec![], vec!["$".to_owned()]));
         }
+        // The rest of the document keeps its marks.
+        let parsed = ("/properties/data/properties/a", Lift::ParseJson);
+        let (cut, supplied) = of(&[parsed], &json!({"data": value}));
+        assert_eq!(cut, ["$", "$.data", "$.data.a"]);
+        assert_eq!(supplied, ["$.data.c"]);
+        let absent = ("/properties/data", Lift::Unlist(vec!["a".into()]));
+        let (cut, supplied) = of(&[absent], &json!({"data": {"c": 0}}));
+        assert_eq!(cut, ["$", "$.data"]);
+        assert_eq!(supplied, ["$.data.c"]);
         // Values that are unwrapped twice have moved further than their paths are followed.
         let (cut, supplied) = of(&[unwrap.clone(), ("", Lift::Unwrap("a".into()))], &json!({"data": value}));
         assert_eq!((cut, supplied), (vec![], vec!["$".to_owned()]));
         for (path, unwrapped) in
             [("$.data.a", "$.a"), ("$.data", "$"), ("$.other.a", "$.other.a"), ("$", "$")]
         {
-            let below = Places::Below("data".to_owned());
-            assert_eq!(below.lifted(path.parse().unwrap()).to_string(), unwrapped);
+            let below = Places::of(&lowered(std::slice::from_ref(&unwrap)));
+            assert_eq!(below.lifted(&path.parse().unwrap()).to_string(), unwrapped);
         }
     }
 

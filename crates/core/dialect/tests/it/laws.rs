@@ -42,7 +42,7 @@ fn any_kind_of_schema() -> impl Strategy<Value = Value> {
 }
 
 /// Returns a few documents that satisfy a schema; fewer if that is hard.
-fn documents(schema: &Value, seed: &[u8; 32], count: usize) -> Vec<Value> {
+pub(crate) fn documents(schema: &Value, seed: &[u8; 32], count: usize) -> Vec<Value> {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, seed);
     let config = Config { max_local_rejects: 300, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, rng);

@@ -9,4 +9,5 @@ mod lint;
 mod model;
 mod prices;
 mod probes;
+mod reading;
 mod tightening;

@@ -194,7 +194,13 @@ impl Parser<'_> {
     fn member(&mut self, members: &mut Map<String, Value>, first: usize) -> Parsed<bool> {
         let start = self.at;
         if matches!(self.peek(), Some(b':' | b'=' | b'{' | b'[' | b']' | b')')) {
+            let is_open = matches!(self.peek(), Some(b'{' | b'['));
             self.junk()?;
+            self.space()?;
+            // A bracket is there twice only before a name: else the value that it opens would be lost.
+            if is_open && matches!(self.peek(), Some(b'}' | b']' | b',')) {
+                return Err(self.syntax("expected a name, found a bracket"));
+            }
             return Ok(true);
         }
         let Some(name) = self.key()? else { return Ok(false) };

@@ -212,6 +212,10 @@ fn a_document_that_may_mean_several_things_is_no_document() {
         // An object, or a list of objects.
         ("[\"a\": 1, \"b\": 2]", 4),
         ("{\"a\": 1}, \"b\": 2}", 8),
+        // A bracket in the place of a name opens a value that has none.
+        ("[{{]", 3),
+        ("{\"a\": {{}}", 8),
+        ("[{[], 1]", 3),
     ] {
         match read(text, Level::Lenient) {
             Err(ReadError::Syntax { at: found, .. }) => assert_eq!(found, at, "{text}"),
