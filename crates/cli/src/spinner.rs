@@ -18,7 +18,7 @@ use crate::terminal::{Bar, seconds};
 pub(crate) struct Spinner {
     /// Whether observations about targets are printed.
     has_notes: bool,
-    /// The notes of calls that were printed, each once.
+    /// The notes of calls and the warnings of outcomes that were printed, each once: a conversation has many outcomes.
     notes: Mutex<BTreeSet<String>>,
     bar: Mutex<Option<Bar>>,
     // The thread that draws the bar locks this too, so changing a bar while it is locked would deadlock.
@@ -107,6 +107,12 @@ impl Spinner {
         Self::default()
     }
 
+    fn say_once(&self, warning: String) {
+        if lock(&self.notes).insert(warning.clone()) {
+            say!("warning: {warning}");
+        }
+    }
+
     /// Changes the state of runs. Shows the line as long as a run is active.
     fn change(&self, change: impl FnOnce(&mut Runs<RunId>)) {
         let is_open = {
@@ -160,11 +166,7 @@ impl Observer for Spinner {
         });
         if self.has_notes {
             weaker(call);
-            for note in &call.notes {
-                if lock(&self.notes).insert(note.clone()) {
-                    say!("warning: {note}");
-                }
-            }
+            call.notes.iter().for_each(|note| self.say_once(note.clone()));
         }
     }
 
@@ -182,7 +184,7 @@ impl Observer for Spinner {
             runs.failures.remove(&run);
         });
         if self.has_notes {
-            warnings(result);
+            warnings(result).for_each(|warning| self.say_once(warning.to_string()));
         }
     }
 }

@@ -95,6 +95,9 @@ impl<'t> Parser<'t> {
         if self.is_at('[') && self.ahead.span.start == terms.last().map_or(0, |(_, span)| span.end) {
             return Err(self.wrong("an array is written with brackets around its items: `[string]`"));
         }
+        if self.is_at('?') {
+            return Err(self.wrong(advice("optional")));
+        }
         match <[_; 1]>::try_from(terms) {
             Ok([(Term::Type(node), _)]) => Ok(node),
             Ok([(Term::Literal(value), _)]) => Ok(Node::new(Kind::OneOf(vec![value]))),

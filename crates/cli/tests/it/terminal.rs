@@ -239,6 +239,24 @@ fn ctrl_c_ends_the_answer_and_keeps_the_conversation() {
 }
 
 #[test]
+fn a_warning_about_each_answer_is_printed_once_in_a_conversation() {
+    let answer = json!({
+        "task": {"type": "qa", "user_intent": "learn"}, "answer": {"text": "Three."},
+        "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "m"}
+    });
+    // Without tokens, which is what the warning is about.
+    let message = json!({"role": "assistant", "content": answer.to_string()});
+    let body = json!({"choices": [{"message": message, "finish_reason": "stop"}]});
+    let server = Server::start([Reply::json(body.to_string())]).unwrap();
+    let config = temporary("terminal-warning.toml", of(&server));
+    let keys = [("> ", "One?\r"), ("Three.", ""), ("> ", "Two?\r"), ("Three.", ""), ("> ", "\u{4}")];
+    let (written, code) = on_terminal(&["chat", "--config", &config], &keys);
+    let lines = screen(&written);
+    let count = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
+    assert_eq!((code, count("Three."), count("estimated_usage")), (0, 2, 1), "{lines:?}");
+}
+
+#[test]
 fn ctrl_c_at_the_prompt_drops_the_line_and_quit_ends() {
     let server = Server::start([Reply::silent()]).unwrap();
     let config = temporary("terminal-quit.toml", of(&server));

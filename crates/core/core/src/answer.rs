@@ -153,7 +153,7 @@ pub struct Completion {
     /// The byte of `text` from which on the provider, not the model, wrote the rest of the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<usize>,
-    /// Whether the provider ended values earlier than the schema required: a measure against endless repetition by tiny
+    /// Whether the provider ended values that the schema allows to go on: a measure against endless repetition by tiny
     /// models.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restrained: bool,

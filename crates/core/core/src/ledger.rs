@@ -184,7 +184,7 @@ pub struct CallRecord {
     /// [`Source::Closed`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<JsonPath>,
-    /// Whether the provider ended values earlier than the schema required; see
+    /// Whether the provider ended values that the schema allows to go on; see
     /// [`Completion::restrained`](crate::Completion::restrained).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restrained: bool,

@@ -4,7 +4,7 @@ use crate::{Report, Stage, Violation, Warning, WarningKind};
 
 /// Returns the effects of numbers that a value does not hold exactly: a violation of the rule `precision` for each integer and
 /// each number beyond the range of a double, and a warning for each rounded fraction. Each list has at most [`Report::CAP`]
-/// numbers, and the last warning the count of the others.
+/// numbers, and the last warning the count of the others. A failure counts the other violations.
 ///
 /// ```
 /// use formwork_core::{WarningKind, precision};

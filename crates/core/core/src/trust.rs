@@ -48,7 +48,7 @@ pub struct Trust {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum History {
-    /// The provider ended values earlier than the schema requires.
+    /// The provider ended values that the schema allows to go on.
     Restrained,
     /// The text was repaired to read it.
     Repaired,

@@ -64,7 +64,7 @@ pub enum WarningKind {
     Rounded,
     /// A value was converted to the type that the schema requires.
     Coerced,
-    /// The provider ended values earlier than the schema requires.
+    /// The provider ended values that the schema allows to go on.
     Restrained,
     /// A target was left after an answer that was not accepted, because the next step was estimated to be cheaper on the next target.
     CheaperTarget,

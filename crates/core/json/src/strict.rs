@@ -47,7 +47,11 @@ pub(crate) fn read_strict(text: &str) -> Result<Document, ReadError> {
 /// Converts an error of serde_json: its byte offset, and its message without "at line … column …".
 fn describe(text: &str, error: &serde_json::Error) -> ReadError {
     let full = error.to_string();
-    let message = full.rsplit_once(" at line ").map_or(full.as_str(), |(message, _)| message);
+    let message = match full.rsplit_once(" at line ").map_or(full.as_str(), |(message, _)| message) {
+        // serde_json's word for the literals of JSON, where a text begins with a letter of one of them.
+        "expected ident" => "expected value",
+        message => message,
+    };
     let at = offset(text, error.line(), error.column());
     if message.starts_with("recursion limit") {
         return ReadError::TooDeep { at, limit: crate::MAX_DEPTH };

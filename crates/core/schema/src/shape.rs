@@ -8,7 +8,7 @@ use jsonschema::paths::LocationSegment;
 use serde_json::Value;
 
 use crate::location::path;
-use crate::variant::{expected_variants, meant_variant};
+use crate::variant::{expected_variants, found_variant, meant_variant};
 use crate::words::{bound, count, either, quoted, type_names};
 
 /// Reports every error in `document`.
@@ -70,11 +70,10 @@ fn flatten(error: &ValidationError<'_>, document: &Value, out: &mut Found) {
                 Some(errors) => errors.iter().for_each(|error| flatten(error, document, out)),
                 None => {
                     let violation = Violation::new(path.clone(), error.kind().keyword(), Stage::Schema);
-                    let found = path.get(document).map(quoted).unwrap_or_default();
                     out.push(
                         violation
                             .with_expected(expected_variants(context, &path, document))
-                            .with_found(found),
+                            .with_found(found_variant(context, &path, document)),
                     );
                 }
             }

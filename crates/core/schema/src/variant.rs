@@ -8,7 +8,7 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
 use crate::location::path;
-use crate::words::{either, type_names};
+use crate::words::{either, quoted, type_names};
 
 /// Returns the errors of the variant that the value at `at` most likely follows; `None` if that is ambiguous.
 ///
@@ -56,21 +56,11 @@ pub(crate) fn expected_variants(
     for errors in variants {
         let here = |error: &&ValidationError<'_>| path(error, document) == *at;
         let value = errors.iter().filter(here).find_map(|error| match error.kind() {
-            Kind::Constant { expected_value } => Some(expected_value.to_string()),
-            Kind::Enum { options } => {
-                Some(either(&options.as_array()?.iter().map(ToString::to_string).collect::<Vec<_>>()))
-            }
             Kind::Type { kind } => Some(either(&type_names(kind))),
-            _ => None,
+            kind => choice(kind),
         });
-        let tag = || {
-            errors.iter().find_map(|error| match error.kind() {
-                Kind::Constant { expected_value } => {
-                    Some(format!("{} = {expected_value}", member(&path(error, document), at)))
-                }
-                _ => None,
-            })
-        };
+        let tag =
+            || tag(errors, at, document).map(|(path, words)| format!("{} = {words}", member(&path, at)));
         let field = || {
             errors.iter().filter(here).find_map(|error| match error.kind() {
                 Kind::Required { property } => Some(format!("an object with {property}")),
@@ -84,6 +74,43 @@ pub(crate) fn expected_variants(
         }
     }
     either(&words)
+}
+
+/// Returns the tag that no variant has, such as `kind = "star"`, if the same member distinguishes all variants; else the value.
+pub(crate) fn found_variant(
+    variants: &[Vec<ValidationError<'_>>],
+    at: &JsonPath,
+    document: &Value,
+) -> String {
+    let mut tags = variants.iter().map(|errors| Some(tag(errors, at, document)?.0));
+    let tag = tags.next().flatten().filter(|first| tags.all(|tag| tag.as_ref() == Some(first)));
+    let value = |path: &JsonPath| path.get(document).map(quoted);
+    tag.and_then(|tag| Some(format!("{} = {}", member(&tag, at), value(&tag)?)))
+        .or_else(|| value(at))
+        .unwrap_or_default()
+}
+
+/// Returns the member below `at` that rules a variant out, and its possible values.
+fn tag(errors: &[ValidationError<'_>], at: &JsonPath, document: &Value) -> Option<(JsonPath, String)> {
+    let wrong = |constant: bool| {
+        errors.iter().find_map(|error| {
+            let path = Some(path(error, document)).filter(|path| path != at)?;
+            let is_constant = matches!(error.kind(), Kind::Constant { .. });
+            (is_constant == constant).then(|| choice(error.kind()))?.map(|words| (path, words))
+        })
+    };
+    wrong(true).or_else(|| wrong(false))
+}
+
+/// Returns the values that a constant or an enumeration allows.
+fn choice(kind: &Kind) -> Option<String> {
+    match kind {
+        Kind::Constant { expected_value } => Some(expected_value.to_string()),
+        Kind::Enum { options } => {
+            Some(either(&options.as_array()?.iter().map(ToString::to_string).collect::<Vec<_>>()))
+        }
+        _ => None,
+    }
 }
 
 /// Returns a path relative to a place around it: `.kind`.

@@ -287,7 +287,22 @@ mod tests {
     #[test]
     fn what_cannot_be_parsed_has_its_place() {
         for (format, text, starts, has) in [
-            (Format::Yaml, "name: a\nname: b\n", "f:2:1: ", "duplicate"),
+            (
+                Format::Yaml,
+                "name: a\nname: b\n",
+                "f:2:1: ",
+                "duplicate mapping key `name` is not allowed here",
+            ),
+            (Format::Yaml, "name: a\n\titems: 1\n", "f:1:7: ", "found a tab: indent with spaces"),
+            (Format::Yaml, "name: a: b\n", "f:1:8: ", "put a text with `: ` between quotation marks"),
+            (
+                Format::Yaml,
+                "name: a\n  items: 1\n",
+                "f:2:8: ",
+                "begin the keys of one mapping in the same column",
+            ),
+            (Format::Yaml, "name: \"a\nitems: b\n", "f:2:1: ", "is a quotation mark missing"),
+            (Format::Yaml, "name: 'a\n", "f:", "is a quotation mark missing"),
             (Format::Yaml, "name: [a\nitems: x\n", "f:", ""),
             (Format::Yaml, "", "f:1:1: ", ""),
             (Format::Yaml, "name: .inf\n", "f:1:7: ", ".inf"),

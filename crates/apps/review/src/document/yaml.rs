@@ -4,7 +4,7 @@ use formwork_core::JsonPath;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{
-    Budget, DefaultMessageFormatter, Error, Location, MessageFormatter as _, Options, Spanned,
+    Budget, Error, Location, MessageFormatter as _, Options, Spanned, UserMessageFormatter,
     from_str_with_options,
 };
 
@@ -40,10 +40,23 @@ fn options() -> Options {
     options
 }
 
+/// Parts of messages of the parser, each with the change that the author of the file most likely needs.
+const FIXES: [(&str, &str); 3] = [
+    ("found a tab", ": indent with spaces"),
+    (
+        "mapping values are not allowed",
+        ": put a text with `: ` between quotation marks, and begin the keys of one mapping in the same column",
+    ),
+    ("quoted scalar", ": is a quotation mark missing at the end of the text?"),
+];
+
 /// Returns the byte and the message of a parser error.
 fn refused(text: &str, error: &Error) -> (usize, String) {
     let error = error.without_snippet();
-    let message = DefaultMessageFormatter.format_message(error).into_owned();
+    let mut message = UserMessageFormatter.format_message(error).into_owned();
+    if let Some((_, fix)) = FIXES.iter().find(|(part, _)| message.contains(part)) {
+        message.push_str(fix);
+    }
     (error.location().map_or(0, |location| offset(text, location)), message)
 }
 

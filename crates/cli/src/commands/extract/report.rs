@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use formwork_core::{Ask, Call, CallRecord, CallResult, Error, Estimates, Failure, Outcome, WarningKind};
+use formwork_core::{
+    Ask, Call, CallRecord, CallResult, Error, Estimates, Failure, Outcome, Warning, WarningKind,
+};
 use formwork_extract::{Next, Observer, RunId, Started};
 use serde_json::Value;
 
@@ -66,7 +68,7 @@ impl Observer for Report {
     }
 
     fn done(&self, _: RunId, result: &Result<Outcome<Value>, Error>) {
-        warnings(result);
+        warnings(result).for_each(|warning| say!("warning: {warning}"));
     }
 
     fn skipping(&self, _: RunId, target: &str, wait: Duration) {
@@ -82,15 +84,15 @@ impl Observer for Report {
     }
 }
 
-/// Prints the warnings of an outcome, one line each, but for what was printed with the calls: their notes, and a weaker output mode
-/// that a call of this run led to.
-pub(crate) fn warnings<T>(result: &Result<Outcome<T>, Error>) {
-    let Ok(outcome) = result else { return };
-    let steps_down = outcome.calls.iter().any(|call| call.observation.is_some());
-    let is_printed = |kind| kind == WarningKind::Note || kind == WarningKind::WeakerMode && steps_down;
-    for warning in outcome.warnings.iter().filter(|warning| !is_printed(warning.kind)) {
-        say!("warning: {warning}");
-    }
+/// Returns the warnings of an outcome, but for what is printed with the calls: their notes, and a weaker output mode that a call
+/// of this run led to.
+pub(crate) fn warnings<T>(result: &Result<Outcome<T>, Error>) -> impl Iterator<Item = &Warning> {
+    result.iter().flat_map(|outcome| {
+        let steps_down = outcome.calls.iter().any(|call| call.observation.is_some());
+        let is_printed =
+            move |kind| kind == WarningKind::Note || kind == WarningKind::WeakerMode && steps_down;
+        outcome.warnings.iter().filter(move |warning| !is_printed(warning.kind))
+    })
 }
 
 /// Prints what a call showed about the output mode of its target.

@@ -18,8 +18,8 @@ use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
 use crate::lift::{Lifted, lift_exact};
 use crate::{
-    Ask, Call, Completion, Failure, Finish, Fit, Provenance, Source, Stage, Violation, Warning, WarningKind,
-    precision, spaced,
+    Ask, Call, Completion, Failure, Finish, Fit, Provenance, Report, Source, Stage, Violation, Warning,
+    WarningKind, precision, spaced,
 };
 
 /// The result of examining an answer.
@@ -332,11 +332,14 @@ impl Question<'_> {
         let mut settled = self.plan.contract.settle_with(value, text, &self.context, self.source);
         let (is_changed, mut warnings) = (settled.is_changed(), settled.warnings());
         let decoded = settled.judgement.take_decoded();
-        let (mut violations, left_out) = (settled.judgement.violations, settled.judgement.left_out);
+        let (mut violations, mut left_out) = (settled.judgement.violations, settled.judgement.left_out);
         if !rounded.is_empty() {
             let (inexact, were_rounded) = precision(rounded);
             // Such a number is not the `null` that stands in for it.
             let is_null = |path: &JsonPath| path.get(&settled.value).is_some_and(Value::is_null);
+            // The schema counts each `null` itself.
+            let refused = rounded.iter().filter(|number| !number.is_tolerable()).skip(Report::CAP);
+            left_out += refused.filter(|number| !is_null(&number.path)).count();
             let stands_in =
                 |path: &JsonPath| is_null(path) && inexact.iter().any(|other| other.path == *path);
             violations.retain(|violation| !stands_in(&violation.path));

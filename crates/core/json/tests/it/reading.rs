@@ -461,3 +461,13 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<Value>(&spliced).unwrap(), expected);
     }
 }
+
+#[test]
+fn a_message_has_no_word_of_the_parser() {
+    for text in ["no json", "nope", "tru", "{\"a\": nil}", "[fals]"] {
+        let Err(ReadError::Syntax { message, .. }) = read(text, Level::Strict) else {
+            panic!("{text} is no JSON")
+        };
+        assert!(!message.contains("ident"), "{text}: {message}");
+    }
+}

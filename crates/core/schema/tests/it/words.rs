@@ -174,8 +174,19 @@ fn of_variants_the_one_that_was_meant_is_reported() {
         );
         assert_eq!(
             messages(&schema, &json!({"shape": {"kind": "star"}})),
-            ["No variant fits at $.shape: expected kind = \"circle\" or kind = \"square\", found object"]
+            [
+                "No variant fits at $.shape: expected kind = \"circle\" or kind = \"square\", found kind = \"star\""
+            ]
         );
+        let several = json!({keyword: [shape("circle", "radius"), {"properties": {"kind": {"enum": ["box", "cube"]}}}]});
+        assert_eq!(
+            messages_of(several, json!({"kind": "star"})),
+            [
+                "No variant fits at $: expected kind = \"circle\" or kind = \"box\" or \"cube\", found kind = \"star\""
+            ]
+        );
+        let untagged = json!({keyword: [shape("circle", "radius"), {"required": ["name"]}]});
+        assert_eq!(messages_of(untagged, json!({"kind": "star"})), ["Missing required field at path $.name"]);
     }
     let nullable = json!({"anyOf": [{"type": "object", "required": ["a"]}, {"type": "null"}]});
     assert_eq!(messages_of(nullable.clone(), json!({})), ["Missing required field at path $.a"]);
