@@ -3,10 +3,13 @@
 //! The tables show the score of each system by DocuBench's rules, the answer that several models give together, how many errors stand among
 //! the most doubtful values, and how well the probabilities of a calibration fit on documents that were not used for it. No model is called.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use formwork_eval::{Evaluation, Profile, Scored, auroc, calibrate};
-use formwork_evidence::{Evidence, Index, counterparts, merge_with, scores};
+use formwork_evidence::{
+    Counterpart, Evidence, Index, LeafScore, Status, counterparts, is_stated, merge_with, scores,
+};
 use serde_json::{Value, json};
 
 use crate::bench::process::cpu;
@@ -109,13 +112,72 @@ fn systems(args: &Args, documents: &[Document], indexes: &[Option<Index<'_>>]) -
     Ok(())
 }
 
-/// Prints how well the scores of values tell right from wrong.
+/// A leaf of an answer.
+struct Leaf {
+    scored: Scored,
+    /// All signals of the leaf itself: how many other answers have its value and its item, its presence in the text, and its form.
+    signals: String,
+    /// The kind of its signals: a number of [`KINDS`].
+    kind: usize,
+    /// Whether a signal speaks against it.
+    is_doubted: bool,
+}
+
+/// The kinds of wrong values by what speaks against them.
+const KINDS: [&str; 4] =
+    ["agreed, in the text", "agreed, no text or no value", "agreed, not in the text", "disputed"];
+
+impl Leaf {
+    fn all(
+        number: usize,
+        document: &Document,
+        answer: &Value,
+        others: &[&Value],
+        evidence: Option<&[Evidence]>,
+    ) -> Vec<Self> {
+        let schema = Some(&document.schema);
+        // Without other answers and evidence, only the form of a value lowers its score.
+        let forms = scores(answer, &[], None, schema);
+        let beside: Vec<_> = others.iter().map(|other| counterparts(answer, other)).collect();
+        let leaf = |(nth, (gold, score)): (usize, (Counterpart<'_>, LeafScore))| {
+            let mut beside: Vec<_> =
+                beside.iter().filter_map(|all| all.get(nth)).map(|it| (it.has_item, it.is_equal())).collect();
+            beside.sort_unstable();
+            let is_agreed = beside.iter().all(|it| *it == (true, true));
+            let status =
+                evidence.and_then(|all| all.iter().find(|it| it.path == gold.path)).map(|it| it.status);
+            let status = status.filter(|_| is_stated(Some(gold.value)));
+            let form = forms.get(nth).map_or(1.0, |it| it.score);
+            let kind = match status {
+                _ if !is_agreed => 3,
+                Some(Status::NotFound) => 2,
+                None => 1,
+                Some(_) => 0,
+            };
+            Self {
+                scored: Scored {
+                    document: number,
+                    score: score.score,
+                    right: gold.has_item && gold.is_equal(),
+                },
+                signals: format!("{beside:?} {status:?} {form}"),
+                kind,
+                is_doubted: kind > 1 || form < 0.5 || others.is_empty() && status.is_none(),
+            }
+        };
+        let scored = scores(answer, others, evidence, schema);
+        counterparts(answer, &document.gold).into_iter().zip(scored).enumerate().map(leaf).collect()
+    }
+}
+
+/// Prints how well the scores of values tell right from wrong, and how well any order could by the same signals.
 fn doubt(args: &Args, documents: &[Document], indexes: &[Option<Index<'_>>]) {
     println!(
-        "| answers | values | wrong | errors among the {:.0} % most doubtful | AUROC | calibration error, other half | by evidence alone: errors, AUROC, calibration error |",
-        100.0 * args.flagged
+        "| answers | values | wrong | errors among the {:.0} % most doubtful | AUROC | calibration error, other half | best order of signals | at most | other errors: {} |",
+        100.0 * args.flagged,
+        KINDS.join("; ")
     );
-    println!("|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for model in &args.models {
         let (mut both, mut alone) = (Vec::new(), Vec::new());
         for (number, (document, index)) in documents.iter().zip(indexes).enumerate() {
@@ -126,39 +188,67 @@ fn doubt(args: &Args, documents: &[Document], indexes: &[Option<Index<'_>>]) {
                 .filter(|other| *other != model)
                 .filter_map(|other| document.answers.get(other))
                 .collect();
-            let right: Vec<bool> =
-                counterparts(answer, &document.gold).iter().map(|it| it.has_item && it.is_equal()).collect();
             let evidence = index.as_ref().map(|index| index.evidence(answer, Some(&document.schema)));
-            let of = |others: &[&Value], evidence: Option<&[Evidence]>| {
-                let scores = scores(answer, others, evidence, Some(&document.schema));
-                let scored = scores.into_iter().zip(&right);
-                scored
-                    .map(|(leaf, right)| Scored { document: number, score: leaf.score, right: *right })
-                    .collect::<Vec<_>>()
-            };
-            both.extend(of(&others, evidence.as_deref()));
+            both.extend(Leaf::all(number, document, answer, &others, evidence.as_deref()));
             if index.is_some() {
-                alone.extend(of(&[], evidence.as_deref()));
+                alone.extend(Leaf::all(number, document, answer, &[], evidence.as_deref()));
             }
         }
-        let wrong = both.iter().filter(|leaf| !leaf.right).count();
-        let [of_both, of_alone] = [&both, &alone].map(|scored| {
-            let pairs: Vec<(f64, bool)> = scored.iter().map(|leaf| (leaf.score, leaf.right)).collect();
-            let calibration = calibrate(model, args.models.len() - 1, true, scored);
-            let error = calibration.map_or_else(|| "too few".to_owned(), |it| format!("{:.3}", it.error));
-            (100.0 * caught(&pairs, args.flagged), auroc(&pairs).unwrap_or_default(), error)
-        });
-        println!(
-            "| {model} | {} | {wrong} | {:.1} % | {:.3} | {} | {:.1} %, {:.3}, {} |",
-            both.len(),
-            of_both.0,
-            of_both.1,
-            of_both.2,
-            of_alone.0,
-            of_alone.1,
-            of_alone.2
-        );
+        for (name, leaves, others, goal) in [
+            (model.clone(), both, args.models.len() - 1, 0.8),
+            (format!("{model}, evidence alone"), alone, 0, 0.4),
+        ] {
+            row(args, &name, &leaves, others, goal);
+        }
     }
+}
+
+fn row(args: &Args, name: &str, leaves: &[Leaf], others: usize, goal: f64) {
+    let scored: Vec<Scored> = leaves.iter().map(|leaf| leaf.scored).collect();
+    let pairs: Vec<(f64, bool)> = scored.iter().map(|leaf| (leaf.score, leaf.right)).collect();
+    let error = calibrate(name, others, true, &scored)
+        .map_or_else(|| "too few".to_owned(), |it| format!("{:.3}", it.error));
+    let wrong: Vec<&Leaf> = leaves.iter().filter(|leaf| !leaf.scored.right).collect();
+    let caught = |score: &dyn Fn(&Leaf) -> f64| {
+        let flagged = flagged(&leaves.iter().map(score).collect::<Vec<_>>(), args.flagged);
+        let mut missed = [0.0; KINDS.len()];
+        let found = leaves.iter().zip(flagged).filter(|(leaf, _)| !leaf.scored.right).map(|(leaf, share)| {
+            missed[leaf.kind] += 1.0 - share;
+            share
+        });
+        (found.sum::<f64>() / wrong.len().max(1) as f64, missed)
+    };
+    let (found, missed) = caught(&|leaf| leaf.scored.score);
+    // In hindsight: leaves with the same signals have the same place, by their share of right ones.
+    let mut right: HashMap<&str, (f64, f64)> = HashMap::new();
+    for leaf in leaves {
+        let (sum, count) = right.entry(&leaf.signals).or_default();
+        (*sum, *count) = (*sum + f64::from(u8::from(leaf.scored.right)), *count + 1.0);
+    }
+    let (by_signals, _) =
+        caught(&|leaf| right.get(leaf.signals.as_str()).map_or(1.0, |(sum, count)| sum / count));
+    // With the gold: all doubted errors, then leaves that nothing speaks against, in a random order.
+    let (at_most, _) = caught(&|leaf| match leaf.is_doubted {
+        true if leaf.scored.right => 2.0,
+        true => 0.0,
+        false => 1.0,
+    });
+    let mark = match found < goal {
+        true if by_signals < goal => ", missed, and by the best order of signals",
+        true => ", missed",
+        false => "",
+    };
+    println!(
+        "| {name} | {} | {} | {:.1} % (goal {:.0}{mark}) | {:.3} | {error} | {:.1} % | {:.1} % | {} |",
+        leaves.len(),
+        wrong.len(),
+        100.0 * found,
+        100.0 * goal,
+        auroc(&pairs).unwrap_or_default(),
+        100.0 * by_signals,
+        100.0 * at_most,
+        missed.map(|count| format!("{count:.0}")).join(", ")
+    );
 }
 
 /// The number of repetitions of the evidence, whose mean is printed.
@@ -215,15 +305,43 @@ fn value(nth: u64) -> Value {
     })
 }
 
-/// Returns the share of wrong values among the most doubtful ones. Of values with the score at the border, it is the expected share.
-fn caught(scored: &[(f64, bool)], flagged: f64) -> f64 {
-    let mut sorted = scored.to_vec();
-    sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let (mut left, mut found) = (flagged * sorted.len() as f64, 0.0);
-    for group in sorted.chunk_by(|one, other| one.0.total_cmp(&other.0).is_eq()) {
-        let share = (left / group.len() as f64).clamp(0.0, 1.0);
-        found += share * group.iter().filter(|(_, right)| !right).count() as f64;
+/// Returns the chance of each leaf to be among the share with the lowest scores; leaves with the score at the border have the same one.
+fn flagged(scores: &[f64], share: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|one, other| scores[*one].total_cmp(&scores[*other]));
+    let (mut left, mut chances) = (share * scores.len() as f64, vec![0.0; scores.len()]);
+    for group in order.chunk_by(|one, other| scores[*one] == scores[*other]) {
+        group.iter().for_each(|leaf| chances[*leaf] = (left / group.len() as f64).clamp(0.0, 1.0));
         left -= group.len() as f64;
     }
-    found / sorted.iter().filter(|(_, right)| !right).count().max(1) as f64
+    chances
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_with_the_lowest_scores_is_flagged_and_equal_scores_have_equal_chances() {
+        assert_eq!(flagged(&[0.9, 0.1, 0.5, 0.5], 0.5), [0.0, 1.0, 0.5, 0.5]);
+        assert_eq!(flagged(&[0.3, 0.3], 1.0), [1.0, 1.0]);
+        assert!(flagged(&[], 0.5).is_empty());
+    }
+
+    #[test]
+    fn the_signals_of_a_leaf_say_what_speaks_against_it() {
+        let gold = json!({"a": "x", "b": "y", "c": 1, "d": null});
+        let row = json!({"id": 1, "schema": {}, "gold": gold, "answers": {"m": gold}, "pages": ["x, z"]});
+        let document = Document::of(&row).unwrap();
+        let answer = json!({"a": "x", "b": "z", "c": 0, "d": null});
+        let evidence = document.index().map(|index| index.evidence(&answer, None));
+        let of = |others: &[&Value]| Leaf::all(0, &document, &answer, others, evidence.as_deref());
+        let shown = |leaves: Vec<Leaf>| {
+            leaves.iter().map(|it| (it.scored.right, it.kind, it.is_doubted)).collect::<Vec<_>>()
+        };
+        let expected = [(true, 0, false), (false, 3, true), (false, 2, true), (true, 1, false)];
+        assert_eq!(shown(of(&[&json!({"a": "x", "b": "y", "c": 0})])), expected);
+        let alone = [(true, 0, false), (false, 0, false), (false, 2, true), (true, 1, true)];
+        assert_eq!(shown(of(&[])), alone, "the wrong text stands in the input");
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use formwork_core::{JsonPath, Outcome, Rule, Segment, Usage};
 use formwork_eval::auroc;
+use formwork_evidence::{Counterpart, Index, counterparts};
 use formwork_extract::Extractor;
 use formwork_local::{Local, LocalOptions};
 use serde_json::Value;
@@ -58,6 +59,10 @@ struct Arm {
     hits: usize,
     given: usize,
     wanted: usize,
+    /// The rows that would be right with other texts of the input; of entities, the values of the gold whose text is in an answer.
+    reachable: usize,
+    /// The different texts in each answer with entities.
+    texts: usize,
     usage: Usage,
     /// Each leaf with its score, the product of the probabilities of its tokens, and whether it is right.
     leaves: Vec<([f64; 2], bool)>,
@@ -139,13 +144,16 @@ impl Arm {
                 messages.map(|message| text(message, "content")).collect::<Vec<_>>().join("\n")
             }
         };
+        let source = input.clone();
         let extracted = extractor.extract(input).await;
         let usage = extracted.as_ref().map_or_else(|error| error.usage(), Outcome::usage);
         self.usage = self.usage.plus(usage);
         self.rows += 1;
         let is_right = match args.data {
             Data::Entities => self.entities(extracted.as_ref().ok(), &row["gold"]),
-            Data::Functions => self.arguments(extracted.as_ref().ok(), &row["accepted"]),
+            Data::Functions => {
+                self.arguments(extracted.as_ref().ok(), &row["accepted"], &Index::new(&source))
+            }
         };
         self.valid += usize::from(extracted.is_ok());
         self.right += usize::from(is_right);
@@ -171,6 +179,11 @@ impl Arm {
             hits.push(at.is_some());
         }
         let right = hits.iter().filter(|hit| **hit).count();
+        let mut texts: Vec<&Value> = pairs(&outcome.value).map(|(_, text)| text).collect();
+        texts.sort_unstable_by_key(|text| text.as_str());
+        texts.dedup();
+        self.texts += texts.len();
+        self.reachable += pairs(gold).filter(|(_, text)| texts.contains(text)).count();
         self.hits += right;
         self.given += hits.len();
         self.confidence(outcome, hits.iter().copied());
@@ -178,8 +191,10 @@ impl Arm {
     }
 
     /// Scores members; returns whether all are accepted.
-    fn arguments(&mut self, outcome: Option<&Outcome<Value>>, accepted: &Value) -> bool {
+    fn arguments(&mut self, outcome: Option<&Outcome<Value>>, accepted: &Value, input: &Index<'_>) -> bool {
         let Some(outcome) = outcome else { return false };
+        let best = with_best_texts(outcome.value.clone(), accepted, input);
+        self.reachable += usize::from(is_accepted(&best, accepted));
         let of = |path: &JsonPath| match path.segments().first() {
             Some(Segment::Key(name)) => {
                 outcome.value.get(name).is_some_and(|value| is_accepted_member(name, value, accepted))
@@ -203,7 +218,7 @@ impl Arm {
     }
 
     fn print(&self, name: &str) {
-        let Self { rows, valid, right, hits, given, wanted, usage, leaves } = self;
+        let Self { rows, valid, right, hits, given, wanted, reachable, texts, usage, leaves } = self;
         let share = |part: usize, all: usize| 100.0 * part as f64 / all.max(1) as f64;
         let of = |at: usize| {
             let scored: Vec<(f64, bool)> =
@@ -211,13 +226,16 @@ impl Arm {
             auroc(&scored).map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
         };
         let f1 = match wanted {
-            0 => String::new(),
+            0 => format!(" ({reachable} with the best texts of the input)"),
             _ => {
                 let f1 = share(2 * hits, given + wanted);
                 format!(
-                    ", precision {:.1} %, recall {:.1} %, micro F1 {f1:.1} %",
+                    ", precision {:.1} %, recall {:.1} %, micro F1 {f1:.1} % (each text once and in its list: {:.1} %, {:.1} %, {:.1} %)",
                     share(*hits, *given),
-                    share(*hits, *wanted)
+                    share(*hits, *wanted),
+                    share(*reachable, *texts),
+                    share(*reachable, *wanted),
+                    share(2 * reachable, texts + wanted)
                 )
             }
         };
@@ -230,6 +248,23 @@ impl Arm {
             of(1)
         );
     }
+}
+
+/// Replaces each wrong text by an accepted one that stands in the input, so that the result is right if any choice of texts makes it right.
+fn with_best_texts(mut value: Value, accepted: &Value, input: &Index<'_>) -> Value {
+    let is_text = |it: &Counterpart<'_>| it.value.is_string();
+    let are_texts = |value: &Value| counterparts(value, &Value::Null).iter().all(is_text);
+    let stands = |value: &Value| {
+        counterparts(value, &Value::Null).iter().all(|it| is_text(it) && input.states(it.value, 1))
+    };
+    for (name, member) in value.as_object_mut().into_iter().flatten() {
+        if are_texts(member) && !is_accepted_member(name, member, accepted) {
+            let best = accepted[name].as_array().into_iter().flatten();
+            let mut best = best.filter(|one| one.is_array() == member.is_array() && stands(one));
+            best.next().into_iter().for_each(|best| *member = best.clone());
+        }
+    }
+    value
 }
 
 /// Returns the entities of an answer with their types, in the order of the value.
@@ -257,6 +292,19 @@ mod tests {
         all.sort_by_key(Value::as_u64);
         all.dedup();
         assert_eq!(all.len(), 10);
+    }
+
+    #[test]
+    fn wrong_texts_become_accepted_ones_of_the_input_and_nothing_else_changes() {
+        let accepted = json!({"a": ["Rome"], "b": ["far"], "n": [2], "list": [["Rome", "Oslo"]]});
+        let input = Index::new("Two days in Rome, then Oslo.");
+        let best = |value: Value| with_best_texts(value, &accepted, &input);
+        assert_eq!(
+            best(json!({"a": "days", "list": ["Oslo"]})),
+            json!({"a": "Rome", "list": ["Rome", "Oslo"]})
+        );
+        let hopeless = json!({"b": "near", "n": 3, "list": "Rome", "other": "x"});
+        assert_eq!(best(hopeless.clone()), hopeless);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
-use crate::leaves::{Counterpart, counterparts};
+use crate::leaves::{Counterpart, agreements, counterparts};
 use crate::stated::is_stated;
 use crate::{Evidence, Status, subschema};
 
@@ -27,8 +27,8 @@ pub struct LeafScore {
 }
 
 /// Returns a score for each leaf of an answer: its agreement with other answers, that of all leaves of the same member, its form, and
-/// its evidence in the input ([`Index::evidence`](crate::Index::evidence)). Without other answers and without evidence, every
-/// score is 0.5.
+/// its evidence in the input ([`Index::evidence`](crate::Index::evidence)). Another answer weighs as much as it agrees with the rest, so
+/// that one that differs everywhere says little. Without other answers and without evidence, every score is 0.5.
 ///
 /// ```
 /// use formwork_evidence::{Index, scores};
@@ -47,11 +47,16 @@ pub fn scores(
 ) -> Vec<LeafScore> {
     let leaves = counterparts(value, &Value::Null);
     let mut agreed = vec![0.0; leaves.len()];
-    for other in others {
+    let answers: Vec<&Value> = others.iter().copied().chain([value]).collect();
+    // Of answers that agree in nothing, each has the same weight.
+    let weights: Vec<f64> = agreements(&answers).iter().map(|weight| weight.max(f64::EPSILON)).collect();
+    for (other, weight) in others.iter().zip(&weights) {
         for (sum, it) in agreed.iter_mut().zip(counterparts(value, other)) {
-            *sum += f64::from(u8::from(it.has_item && it.is_equal())) / others.len() as f64;
+            *sum += if it.has_item && it.is_equal() { *weight } else { 0.0 };
         }
     }
+    let total: f64 = weights.iter().take(others.len()).sum();
+    agreed.iter_mut().for_each(|sum| *sum /= total.max(f64::EPSILON));
     let evidence: HashMap<&JsonPath, Status> =
         evidence.unwrap_or_default().iter().map(|it| (&it.path, it.status)).collect();
     let found: Vec<Option<f64>> = leaves

@@ -107,3 +107,17 @@ pub(crate) fn similarity(one: &Value, other: &Value) -> f64 {
     let stated = of_one + of_other - equal.min(of_other);
     if stated == 0 { 1.0 } else { equal as f64 / stated as f64 }
 }
+
+/// Returns the mean agreement of each answer with the other ones, from 0 to 1.
+pub(crate) fn agreements(answers: &[&Value]) -> Vec<f64> {
+    let shared = |one: &Value, other: &Value| {
+        let all = counterparts(one, other);
+        all.iter().filter(|it| it.is_equal()).count() as f64 / all.len().max(1) as f64
+    };
+    let of = |(at, one): (usize, &&Value)| {
+        let others = answers.iter().enumerate().filter(|(other, _)| *other != at);
+        others.map(|(_, other)| shared(one, other).min(shared(other, one))).sum::<f64>()
+            / (answers.len().max(2) - 1) as f64
+    };
+    answers.iter().enumerate().map(of).collect()
+}

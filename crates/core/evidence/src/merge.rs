@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::leaves::{counterparts, is_equal, partners, similarity};
+use crate::leaves::{agreements, counterparts, is_equal, partners, similarity};
 use crate::stated::is_stated;
 
 /// The weight of completeness: of equal answers, the one that states more leaves is right more often, because models omit more than they
@@ -56,15 +56,8 @@ pub fn merge(answers: &[&Value], support: impl Fn(usize, &Value) -> f64) -> Merg
     };
     let stated: Vec<usize> = answers.iter().map(stated).collect();
     let max = stated.iter().copied().max().unwrap_or_default().max(1) as f64;
-    let weight = |(one, stated): (usize, &usize)| {
-        let others = answers.iter().enumerate().filter(|(other, _)| *other != one);
-        let of = |(_, other): (usize, &&Value)| {
-            answers.get(one).map_or(0.0, |one| shared(one, other).min(shared(other, one)))
-        };
-        let agreement = others.map(of).sum::<f64>() / (answers.len().max(2) - 1) as f64;
-        1.0 + agreement + COMPLETE * *stated as f64 / max
-    };
-    let weights = stated.iter().enumerate().map(weight).collect();
+    let weight = |(agreement, stated): (f64, &usize)| 1.0 + agreement + COMPLETE * *stated as f64 / max;
+    let weights = agreements(answers).into_iter().zip(&stated).map(weight).collect();
     let votes: Vec<Vote<'_>> =
         answers.iter().enumerate().map(|(from, value)| Vote { from, value: Some(value) }).collect();
     let mut merge = Merge { weights, support: &support, disputed: Vec::new() };
@@ -84,12 +77,6 @@ pub fn merge(answers: &[&Value], support: impl Fn(usize, &Value) -> f64) -> Merg
 pub fn merge_with(answers: &[&Value], index: Option<&Index<'_>>) -> Merged {
     let found = |value: &Value| index.is_some_and(|index| index.states(value, 1));
     merge(answers, |_, value| if found(value) { FOUND } else { 0.0 })
-}
-
-/// Returns the share of the leaves of an answer that another one has, too.
-fn shared(one: &Value, other: &Value) -> f64 {
-    let all = counterparts(one, other);
-    all.iter().filter(|it| it.is_equal()).count() as f64 / all.len().max(1) as f64
 }
 
 /// The value of an answer at a place.

@@ -8,12 +8,13 @@ use serde_json::Value;
 use crate::html::{html_text, html_value};
 use crate::{Evidence, Span, Status};
 
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:1.5em;color:#222;background:#fff}\
+const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:1.5em;\
+color:light-dark(#222,#e8ebf0);background:light-dark(#fff,#14181f)}\
 main{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:2em}@media(max-width:50em){main{display:block}}\
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:14px/1.6 ui-monospace,monospace}\
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid #ddd;vertical-align:top;\
-overflow-wrap:anywhere}mark{background:#cfe8cf;color:inherit;scroll-margin:4em}mark.normalised{background:#fff1b8}\
-mark.computed,mark.quoted{background:#d6e4ff}mark:target,mark.several{outline:2px solid #06c}tr.not_found td{color:#b00020}code{font-size:.92em}\
+table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid light-dark(#ddd,#38404d);vertical-align:top;\
+overflow-wrap:anywhere}mark{background:light-dark(#cfe8cf,#1f4d2b);color:inherit;scroll-margin:4em}mark.normalised{background:light-dark(#fff1b8,#574800)}\
+mark.computed,mark.quoted{background:light-dark(#d6e4ff,#1f3a66)}mark:target,mark.several{outline:2px solid light-dark(#06c,#8ab8ff)}tr.not_found td{color:light-dark(#b00020,#ff8a80)}code{font-size:.92em}\
 .values{position:sticky;top:1em;max-height:95vh;overflow:auto;align-self:start}";
 
 /// Returns a page with the input text, in which the chosen place of each leaf is marked, and with the values beside it. Texts and

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::{Baseline, Comparison, Grade, Report};
 
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#222}\
-table{border-collapse:collapse;width:100%;margin:1em 0}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid #ddd;\
-vertical-align:top;overflow-wrap:anywhere}td.n,th.n{text-align:right;white-space:nowrap}.wrong{color:#b00020}.missing{color:#8a5a00}\
-.invented{color:#6a1b9a}.wide{overflow-x:auto}h1,h2,p{overflow-wrap:anywhere}summary{cursor:pointer;padding:.3em 0}code{font-size:.92em}";
+const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;\
+color:light-dark(#222,#e8ebf0);background:light-dark(#fff,#14181f)}\
+table{border-collapse:collapse;width:100%;margin:1em 0}th,td{text-align:left;padding:.25em .6em;border-bottom:1px solid light-dark(#ddd,#38404d);\
+vertical-align:top;overflow-wrap:anywhere}td.n,th.n{text-align:right;white-space:nowrap}.wrong{color:light-dark(#b00020,#ff8a80)}.missing{color:light-dark(#8a5a00,#e0b050)}\
+.invented{color:light-dark(#6a1b9a,#d6a3ff)}.wide{overflow-x:auto}h1,h2,p{overflow-wrap:anywhere}summary{cursor:pointer;padding:.3em 0}code{font-size:.92em}";
 
 /// Returns a page about an evaluation: for each configuration the score, the paths, and the worst documents with their differences, and
 /// the comparison of each two configurations. The page loads nothing.

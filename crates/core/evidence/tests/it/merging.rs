@@ -66,6 +66,25 @@ fn doubtful_leaves_have_lower_scores_than_certain_ones() {
     assert_eq!(none[0].score, 0.5);
 }
 
+#[test]
+fn an_answer_that_differs_everywhere_hardly_counts() {
+    let answer = |n: i64, of: &str| json!({"n": n, "of": of, "a": "x", "b": "y"});
+    let value = answer(1, "me");
+    let score = |path: &str, others: &[&Value]| {
+        let scores = scores(&value, others, None, None);
+        scores.iter().find(|it| it.path.to_string() == path).unwrap().score
+    };
+    let (close, far) = (answer(1, "you"), json!({"n": 2, "of": "me", "a": "1", "b": "2"}));
+    assert!(
+        score("$.n", &[&close, &far]) > score("$.of", &[&close, &far]),
+        "the close answer agrees on n alone"
+    );
+    assert_eq!(score("$.n", &[&close, &far]), score("$.n", &[&far, &close]), "in any order");
+    assert_eq!(score("$.n", &[&close]), 1.0, "one other answer has no weight of its own");
+    let nothing = scores(&json!({"a": null}), &[&json!({}), &json!([])], None, None);
+    assert!((0.0..=1.0).contains(&nothing[0].score), "answers without anything in common: {nothing:?}");
+}
+
 fn document() -> impl Strategy<Value = Value> {
     let item = ("[a-c]{1,2}", 0_u8..3).prop_map(|(of, n)| json!({"of": of, "n": n}));
     ("[a-c]{0,2}", prop::collection::vec(item, 0..5))
