@@ -162,3 +162,38 @@ fn every_defect_of_the_files_is_named_with_its_line_and_the_rest_is_scored() {
     assert_eq!(row["notes"].as_array().unwrap().len(), 10);
     assert_eq!(formwork(&["eval", &gold, "--answers", &answers, "--allow-failures"], "").code, 0);
 }
+
+#[test]
+fn the_only_schema_of_a_folder_is_that_of_its_rows() {
+    let row = |member, value| json!({"id": "a", member: {"x": value}}).to_string();
+    let [gold, answers] = files("eval-schema", &row("expected", 10), &row("value", 11));
+    let gold = std::path::Path::new(&gold).parent().unwrap();
+    let near = json!({"properties": {"x": {"x-formwork-compare": {"as": "number", "tolerance": 1}}}});
+    fs::write(gold.join("a.schema.json"), near.to_string()).unwrap();
+    fs::write(gold.join("b.txt"), "ten").unwrap();
+    fs::write(gold.join("b.json"), "{\"x\": 10}").unwrap();
+    let score = || {
+        let ran = formwork(&["eval", gold.to_str().unwrap(), "--answers", &answers, "--json"], "");
+        (ran.code, ran.rows()[0]["score"].clone())
+    };
+    assert_eq!(score(), (0, json!(1.0)));
+    // Which of two schemas is meant is unknown.
+    fs::write(gold.join("c.schema.json"), "{}").unwrap();
+    assert_eq!(score(), (0, json!(0.0)));
+    fs::remove_file(gold.join("c.schema.json")).unwrap();
+    // A schema is no row of a folder whose files are rows.
+    fs::remove_file(gold.join("gold.jsonl")).unwrap();
+    let answers = json!({"id": "b", "value": {"x": 9}}).to_string();
+    fs::write(gold.join("answers.jsonl"), answers).unwrap();
+    let ran = formwork(
+        &[
+            "eval",
+            gold.to_str().unwrap(),
+            "--answers",
+            gold.join("answers.jsonl").to_str().unwrap(),
+            "--json",
+        ],
+        "",
+    );
+    assert_eq!(ran.rows()[0]["rows"], json!([{"id": "b", "score": 1.0}]), "{}", ran.stdout);
+}

@@ -1,7 +1,7 @@
 //! The gold: JSON Lines, CSV, or a folder of texts with their values.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use formwork_evidence::subschema;
 use formwork_json::{Candidate, JsonPath, ReadError, Segment, read_exact};
@@ -57,6 +57,16 @@ pub(super) fn text_of(row: &EvalGold, gold: &Path) -> Result<Option<String>, Str
     }
 }
 
+/// The end of the name of a schema in a folder.
+const SCHEMA: &str = ".schema.json";
+
+/// Returns the schema of the values in a folder: its only file `NAME.schema.json`. `None` for other gold.
+pub(super) fn schema_in(folder: &Path) -> Option<PathBuf> {
+    let files = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut schemas = files.filter(|file| files::name(file).ends_with(SCHEMA));
+    schemas.next().filter(|_| schemas.next().is_none())
+}
+
 /// Reads a folder: `NAME.json` has the value of the text in `NAME.txt` or `NAME.md`.
 fn folder(path: &Path) -> Result<Box<dyn Iterator<Item = Result<Placed, Failed>>>, Failed> {
     let unreadable = |error| Failed::usage(format!("cannot read {}: {error}", path.display()));
@@ -65,6 +75,7 @@ fn folder(path: &Path) -> Result<Box<dyn Iterator<Item = Result<Placed, Failed>>
         .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
         .collect::<Result<_, _>>()
         .map_err(unreadable)?;
+    names.retain(|name| !name.ends_with(SCHEMA));
     names.sort_unstable();
     let text_of = |stem: &str| {
         [".txt", ".md"].iter().map(|ending| format!("{stem}{ending}")).find(|name| names.contains(name))

@@ -120,7 +120,7 @@ pub(crate) struct Args {
     /// The profile by which documents are scored, see below
     #[arg(long, default_value = "default", value_parser = one_of::<Profile, 2>(["default", "docubench"]))]
     profile: Profile,
-    /// The JSON Schema of gold rows without `schema`
+    /// The JSON Schema of gold rows without `schema` [default: the only file NAME.schema.json of a folder]
     #[arg(long, short)]
     schema: Option<PathBuf>,
     /// An earlier result of `--json`, or other answers to the same gold, to compare with
@@ -143,12 +143,21 @@ pub(crate) struct Args {
     json: bool,
 }
 
+impl Args {
+    /// Returns the file with the schema of rows that have none.
+    fn schema(&self) -> Option<PathBuf> {
+        let found = || gold::schema_in(&self.gold).filter(|_| self.contract.is_empty());
+        self.schema.clone().or_else(found)
+    }
+}
+
 pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let inputs = [&args.gold].into_iter().chain(&args.answers).chain(&args.schema).chain(&args.baseline);
     files::one_standard_input(&inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
     let mut notes = Notes::default();
-    let common = args.schema.as_deref().map(files::json).transpose()?;
-    if let (Some(schema), Some(file)) = (&common, &args.schema) {
+    let schema = args.schema();
+    let common = schema.as_deref().map(files::json).transpose()?;
+    if let (Some(schema), Some(file)) = (&common, &schema) {
         let unusable = |error| Failed::usage(format!("{}: {error}", files::name(file)));
         compile_with(schema, Formats::Annotate).map_err(unusable)?;
     }
