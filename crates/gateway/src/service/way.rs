@@ -12,7 +12,7 @@ pub(super) enum Way {
     Run,
     /// The request passes on as the client wrote it, and each turn of the model is judged.
     Native,
-    /// Nobody can answer it as it is asked.
+    /// A refusal: no target answers it as it is asked.
     Refused,
 }
 
