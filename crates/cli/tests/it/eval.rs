@@ -165,7 +165,7 @@ fn every_defect_of_the_files_is_named_with_its_line_and_the_rest_is_scored() {
 
 #[test]
 fn the_only_schema_of_a_folder_is_that_of_its_rows() {
-    let row = |member, value| json!({"id": "a", member: {"x": value}}).to_string();
+    let row = |member: &str, value: u32| json!({"id": "a", member: {"x": value}}).to_string();
     let [gold, answers] = files("eval-schema", &row("expected", 10), &row("value", 11));
     let gold = std::path::Path::new(&gold).parent().unwrap();
     let near = json!({"properties": {"x": {"x-formwork-compare": {"as": "number", "tolerance": 1}}}});
