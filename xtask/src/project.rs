@@ -20,6 +20,15 @@ pub(crate) fn target() -> PathBuf {
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    // The package of this process is no package of the build: a build script that depends on its own (ring's) would run again, and all
+    // that depends on it be compiled again.
+    for (name, _) in std::env::vars_os() {
+        let is_of_package =
+            |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        if name.to_str().is_some_and(is_of_package) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
