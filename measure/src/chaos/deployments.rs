@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::commands::{Commands, free, server, started_server, three_ports};
 use super::play::answers::Faults;
-use super::play::checker::{self, Found, faults};
 use super::play::files::Files;
 use super::play::invoice;
 use super::play::process::killed;
 use super::play::provider::Provider;
-use super::table::Table;
+use super::table::{Played, Table};
 use crate::Failure;
 
 /// The settings of the test.
@@ -28,49 +27,6 @@ pub(super) struct Play {
     /// Milliseconds that an answer takes
     #[arg(long, default_value_t = 200)]
     latency: u64,
-}
-
-/// The result of the test.
-pub(super) struct Seen {
-    /// The batches with the old and the new contract.
-    batches: [(Found, String); 2],
-    /// The rows that the old workers alone called for, and the new ones, and both.
-    rows: [usize; 3],
-    /// The rows that reached workers of another pool.
-    strayed: usize,
-    /// The calls of the old workers after the new ones had made their first one.
-    late: usize,
-    seconds: f64,
-}
-
-impl Seen {
-    /// Returns the table of one of the two batches.
-    pub(super) fn tables(&self, play: &Play) -> String {
-        let [old, new, both] = self.rows;
-        let of = |name: &str, (found, integrity): &(Found, String)| {
-            let table = Table::default().with("contract", name).with("rows", play.rows);
-            let table = table.with("rows of old workers, new workers, both", format!("{old}, {new}, {both}"));
-            let table = table.with("calls of old workers beside new ones", self.late);
-            let table = if play.pools { table.with("rows in the wrong pool", self.strayed) } else { table };
-            table.with_found(found, integrity, self.seconds).to_string()
-        };
-        let [first, second] = &self.batches;
-        format!("{}\n\n{}", of("old", first), of("new", second))
-    }
-
-    /// Returns the errors.
-    pub(super) fn faults(&self) -> Vec<String> {
-        let mut wrong: Vec<String> =
-            self.batches.iter().flat_map(|(found, integrity)| faults(found, integrity)).collect();
-        let [old, new, _] = self.rows;
-        if old == 0 || new == 0 || self.late == 0 {
-            wrong.push("old and new workers did not work beside each other".to_owned());
-        }
-        if self.strayed > 0 {
-            wrong.push(format!("{} rows reached workers of another pool", self.strayed));
-        }
-        wrong
-    }
 }
 
 /// Processes that end with the test.
@@ -88,7 +44,7 @@ impl Drop for Children {
 const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Starts a batch with old workers, new workers at another address in the middle of it, and then a batch with another contract.
-pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, Failure> {
+pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Played, Failure> {
     let provider = Provider::start(Faults::USUAL, Duration::from_millis(play.latency))?;
     let (first, second) = (0..play.rows, play.rows..2 * play.rows);
     let mut changed = invoice::contract();
@@ -133,6 +89,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     let seconds = started.elapsed().as_secs_f64();
     drop(children);
     let record = provider.record();
+    // The rows that the old workers alone called for, and the new ones, and both.
     let mut rows = [0; 3];
     for row in record.rows() {
         let is_old = |of: bool| record.of(row).iter().any(|call| (call.model == 'd') == of);
@@ -146,8 +103,22 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
         rows.clone().filter(|row| record.of(*row).iter().any(|call| call.model == model)).count()
     };
     let strayed = if play.pools { reached(&first, 'w') + reached(&second, 'd') } else { 0 };
-    let checked = |files: &Files, rows| {
-        Ok::<_, Failure>((checker::check(&files.out, rows, &record)?, files.integrity()?))
-    };
-    Ok(Seen { batches: [checked(&old, first)?, checked(&new, second)?], rows, strayed, late, seconds })
+    let (mut tables, mut wrong) = (Vec::new(), Vec::new());
+    for (name, files, numbers) in [("old", &old, first), ("new", &new, second)] {
+        let found = files.check(numbers, &record)?;
+        let [old, new, both] = rows;
+        let table = Table::default().with("contract", name).with("rows", play.rows);
+        let table = table.with("rows of old workers, new workers, both", format!("{old}, {new}, {both}"));
+        let table = table.with("calls of old workers beside new ones", late);
+        let table = if play.pools { table.with("rows in the wrong pool", strayed) } else { table };
+        tables.push(table.with_found(&found, seconds).to_string());
+        wrong.extend(found.faults());
+    }
+    if rows[0] == 0 || rows[1] == 0 || late == 0 {
+        wrong.push("old and new workers did not work beside each other".to_owned());
+    }
+    if strayed > 0 {
+        wrong.push(format!("{strayed} rows reached workers of another pool"));
+    }
+    Ok((tables.join("\n\n"), wrong))
 }

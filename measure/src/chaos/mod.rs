@@ -45,12 +45,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             .map(|seen| (table::sqlite(play, &seen).to_string(), seen.faults())),
         Engine::ProviderBatch(play) => submit::play(play, &folder, &formwork)
             .map(|seen| (table::provider_batch(play, &seen).to_string(), seen.faults())),
-        Engine::Restate(play) => {
-            restate::play(play, &folder, &formwork).map(|seen| (seen.table(play).to_string(), seen.faults()))
-        }
-        Engine::Deployments(play) => {
-            deployments::play(play, &folder, &formwork).map(|seen| (seen.tables(play), seen.faults()))
-        }
+        Engine::Restate(play) => restate::play(play, &folder, &formwork),
+        Engine::Deployments(play) => deployments::play(play, &folder, &formwork),
     };
     let kept = |error: String| format!("{error}; the files are in {}", folder.display());
     let (table, wrong) = played.map_err(|error| kept(error.to_string()))?;

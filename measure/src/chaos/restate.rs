@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 use super::balancer::Balancer;
 use super::commands::{Commands, free, server, started_server, three_ports};
 use super::play::answers::Faults;
-use super::play::checker::{self, Found, faults};
 use super::play::files::Files;
 use super::play::invoice;
 use super::play::process::{killed, signal};
 use super::play::provider::Provider;
-use super::table::Table;
+use super::table::{Played, Table};
 use crate::Failure;
 
 /// The settings of a chaos test.
@@ -112,39 +111,6 @@ impl Play {
             Fault::Server | Fault::Cut => self.concurrency * usize::from(self.workers),
             Fault::Submitter | Fault::SubmitterTerm | Fault::Pause => 0,
         }
-    }
-}
-
-/// The result of a chaos test.
-pub(super) struct Seen {
-    pub(super) found: Found,
-    seconds: f64,
-    max_open: usize,
-    integrity: String,
-}
-
-impl Seen {
-    /// Returns the table of the test.
-    pub(super) fn table(&self, play: &Play) -> Table {
-        let pace = play.calls_per_second.map_or_else(|| "none".to_owned(), |calls| format!("{calls}/s"));
-        Table::default()
-            .with("rows", play.rows)
-            .with("workers", play.workers)
-            .with(
-                "kills of workers, server, submitter",
-                format!("{}, {}, {}", play.worker_kills, play.server_kills, play.submitter_kills),
-            )
-            .with("SIGTERM of workers, submitter", format!("{0}, {0}", play.terms))
-            .with("cuts, pauses", format!("{}, {}", play.cuts, play.pauses))
-            .with("pace", pace)
-            .with_found(&self.found, &self.integrity, self.seconds)
-            .with("most open", self.max_open)
-            .with("rows/s", format!("{:.0}", play.rows as f64 / self.seconds))
-    }
-
-    /// Returns the errors.
-    pub(super) fn faults(&self) -> Vec<String> {
-        faults(&self.found, &self.integrity)
     }
 }
 
@@ -265,7 +231,7 @@ impl<'a> Processes<'a> {
 }
 
 /// Plays it.
-pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, Failure> {
+pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Played, Failure> {
     fs::create_dir_all(folder)?;
     let latency = Duration::from_millis(play.latency);
     let provider = Provider::start(Faults::USUAL, latency)?;
@@ -281,13 +247,26 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     if play.pauses > 0 {
         record.stopped(long_faults(&files.out, PAUSE)?);
     }
-    let mut found = checker::check(&files.out, 0..play.rows, &record)?;
+    let mut found = files.check(0..play.rows, &record)?;
     let (known, uncertain) = files.counted()?;
     found.counts = vec![[known, found.calls, uncertain]];
     // An execution whose row Restate gave to another worker can end its call long after a kill. The store has that call as uncertain.
     found.max_repeated = found.max_repeated.max(uncertain);
-    let integrity = files.integrity()?;
-    Ok(Seen { found, seconds, max_open: provider.max_open(), integrity })
+    let pace = play.calls_per_second.map_or_else(|| "none".to_owned(), |calls| format!("{calls}/s"));
+    let table = Table::default()
+        .with("rows", play.rows)
+        .with("workers", play.workers)
+        .with(
+            "kills of workers, server, submitter",
+            format!("{}, {}, {}", play.worker_kills, play.server_kills, play.submitter_kills),
+        )
+        .with("SIGTERM of workers, submitter", format!("{0}, {0}", play.terms))
+        .with("cuts, pauses", format!("{}, {}", play.cuts, play.pauses))
+        .with("pace", pace)
+        .with_found(&found, seconds)
+        .with("most open", provider.max_open())
+        .with("rows/s", format!("{:.0}", play.rows as f64 / seconds));
+    Ok((table.to_string(), found.faults()))
 }
 
 /// Plays the faults until the batch ends.

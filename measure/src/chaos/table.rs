@@ -6,6 +6,9 @@ use super::play::checker::Found;
 use super::play::kill::{self, Play};
 use super::play::submit::{self, Submitted};
 
+/// The result of a chaos test: its table, and the errors.
+pub(super) type Played = (String, Vec<String>);
+
 /// A table with one row, in Markdown.
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -26,7 +29,7 @@ impl Table {
 
     /// Adds the columns that all chaos tests have.
     #[must_use]
-    pub(super) fn with_found(self, found: &Found, integrity: &str, seconds: f64) -> Self {
+    pub(super) fn with_found(self, found: &Found, seconds: f64) -> Self {
         self.with("values", found.accepted)
             .with("rejected", found.rejected)
             .with("lost", found.lost.len())
@@ -43,7 +46,7 @@ impl Table {
             .with("of them without a response", found.in_flight.open)
             .with("age of the oldest repeated response, ms", found.oldest.as_millis())
             .with("most calls in a second", found.most_per_second)
-            .with("integrity", integrity)
+            .with("integrity", &found.integrity)
             .with("s", format!("{seconds:.1}"))
     }
 }
@@ -62,7 +65,7 @@ pub(super) fn sqlite(play: &Play, seen: &kill::Seen) -> Table {
         .with("kills", seen.kills)
         .with("SIGTERM", seen.terms)
         .with("full disk", seen.full)
-        .with_found(&seen.found, &seen.integrity, seen.seconds)
+        .with_found(&seen.found, seen.seconds)
         .with("most open", seen.max_open)
 }
 
@@ -78,5 +81,5 @@ pub(super) fn provider_batch(play: &submit::Play, seen: &Submitted) -> Table {
         )
         .with("SIGTERM after an answer", seen.terms)
         .with("submitted twice", seen.twice)
-        .with_found(&seen.found, &seen.integrity, seen.seconds)
+        .with_found(&seen.found, seen.seconds)
 }

@@ -50,10 +50,12 @@ pub(crate) struct Found {
     pub(crate) in_flight: InFlight,
     /// The maximum time between a response and the kill before which the batch had not stored it.
     pub(crate) oldest: Duration,
+    /// SQLite's report on the state of the batch: `ok`. Empty if its files were not examined.
+    pub(crate) integrity: String,
 }
 
 impl Found {
-    /// Returns the errors.
+    /// Returns the errors, among them that of SQLite's check of the files.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for (what, rows) in [
@@ -84,6 +86,9 @@ impl Found {
                 "{} calls are not in the results, and the kills explain {}",
                 self.repeated, self.max_repeated
             ));
+        }
+        if !matches!(self.integrity.as_str(), "" | "ok") {
+            faults.push(format!("integrity_check: {}", self.integrity));
         }
         faults
     }
@@ -125,15 +130,6 @@ impl Found {
             None => (),
         }
     }
-}
-
-/// Returns the errors of a batch, among them that of SQLite's check of its file.
-pub(crate) fn faults(found: &Found, integrity: &str) -> Vec<String> {
-    let mut faults = found.faults();
-    if integrity != "ok" {
-        faults.push(format!("integrity_check: {integrity}"));
-    }
-    faults
 }
 
 /// Reads the result files of a folder, and compares these rows with the provider's record.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::answers::Faults;
-use super::checker::{self, Found, faults};
+use super::checker::Found;
 use super::files::{Files, faketime};
 use super::invoice;
 use super::process::{errors, killed, signal, spawned};
@@ -50,7 +50,6 @@ pub(crate) struct Seen {
     pub(crate) terms: u32,
     pub(crate) seconds: f64,
     pub(crate) max_open: usize,
-    pub(crate) integrity: String,
     /// The number of times that the disk was full.
     pub(crate) full: u32,
 }
@@ -58,7 +57,7 @@ pub(crate) struct Seen {
 impl Seen {
     /// Returns the errors.
     pub(crate) fn faults(&self) -> Vec<String> {
-        faults(&self.found, &self.integrity)
+        self.found.faults()
     }
 }
 
@@ -82,9 +81,8 @@ pub(crate) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     let played = kill_and_resume(play, formwork, &provider, &files, started);
     let seconds = started.elapsed().as_secs_f64();
     let seen = played.and_then(|Counts { kills, terms, full, counts }| {
-        let found = Found { counts, ..checker::check(&files.out, 0..play.rows, &provider.record())? };
-        let integrity = files.integrity()?;
-        Ok(Seen { found, kills, terms, seconds, max_open: provider.max_open(), integrity, full })
+        let found = Found { counts, ..files.check(0..play.rows, &provider.record())? };
+        Ok(Seen { found, kills, terms, seconds, max_open: provider.max_open(), full })
     });
     if play.full_disk {
         _ = Command::new("umount").arg(&files.out).status();

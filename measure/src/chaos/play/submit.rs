@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::answers::Faults;
 use super::batches::{Batches, Moment, replies};
-use super::checker::{self, Found, faults};
+use super::checker::Found;
 use super::files::Files;
 use super::invoice;
 use super::process::{errors, killed, signal, spawned};
@@ -45,13 +45,12 @@ pub(crate) struct Submitted {
     /// The calls that were submitted although an earlier one of their row was with the provider.
     pub(crate) twice: usize,
     pub(crate) seconds: f64,
-    pub(crate) integrity: String,
 }
 
 impl Submitted {
     /// Returns the errors. No call may be repeated: its file stays at the provider after every crash.
     pub(crate) fn faults(&self) -> Vec<String> {
-        let mut faults = faults(&self.found, &self.integrity);
+        let mut faults = self.found.faults();
         if self.twice > 0 {
             faults.push(format!("{} calls were submitted twice", self.twice));
         }
@@ -95,7 +94,7 @@ pub(crate) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Submit
         }
         is_first |= !files.out.join("ledger.db").exists();
     }
-    let found = Found { counts, ..checker::check(&files.out, 0..play.rows, &provider.record())? };
+    let found = Found { counts, ..files.check(0..play.rows, &provider.record())? };
     Ok(Submitted {
         found,
         kills,
@@ -103,7 +102,6 @@ pub(crate) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Submit
         accepted: provider.accepted(),
         twice: provider.twice(),
         seconds: started.elapsed().as_secs_f64(),
-        integrity: files.integrity()?,
     })
 }
 
