@@ -4,12 +4,16 @@
 //! with a provider that takes its time, and how long a large batch takes to continue after `kill -9`. With an argument: `bound` or
 //! `resume ROWS` for one of them, `table ENDING ROWS` for a file in and a file out (`jsonl`; with the feature `parquet`, `parquet`).
 
+#[path = "../src/cpu.rs"]
+mod cpu;
+
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use cpu::cpu;
 use formwork_batch::{Batch, Columns, Ended, Engine, InProcess, Row, Spec, View, read_rows};
 use formwork_core::{Answer, Call, Capabilities, Completion, Fault, Price, Provider, SharedProvider, Usage};
 use formwork_extract::{Backend, CancellationToken, Extractor};
@@ -74,16 +78,6 @@ fn rows(count: u64) -> impl Iterator<Item = Result<Row, formwork_batch::BadRow>>
     (0..count).map(move |number| Ok(Row::new(format!("row-{number}"), format!("{text} No. {number}"))))
 }
 
-/// The CPU time of all threads of this process that are alive, as the scheduler counts it.
-fn cpu() -> Duration {
-    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let of = |thread: std::fs::DirEntry| {
-        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    Duration::from_nanos(threads.filter_map(of).sum())
-}
-
 /// The peak of the memory of this process in megabytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -97,10 +91,10 @@ async fn run(
     open: usize,
 ) -> Result<(f64, Duration), Box<dyn std::error::Error>> {
     let engine = InProcess::new(extractor(latency)?, open);
-    let (started, before) = (Instant::now(), cpu());
+    let (started, before) = (Instant::now(), cpu()?);
     let ended = engine.run(Arc::clone(batch) as _, &CancellationToken::new()).await?;
     // Measured before the thread that writes files ends, because its time would be lost.
-    let cpu = cpu().saturating_sub(before);
+    let cpu = cpu()?.saturating_sub(before);
     batch.close()?;
     assert_eq!(ended, Ended::Done);
     Ok((started.elapsed().as_secs_f64(), cpu))

@@ -2,37 +2,21 @@
 //!
 //! `cargo run --release --manifest-path measure/Cargo.toml --example cost [FOLDER]`; Linux.
 
+#[path = "../src/cpu.rs"]
+mod cpu;
+
 use std::error::Error;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
+use cpu::cpu;
 use formwork_core::{Time, Usage};
 use formwork_ledger::{Ledger, NewKey, RunRecord, Settings, StoredCall, ViolationRecord};
 
 const RUNS: u64 = 100_000;
 const NOW: Time = Time(1_795_000_000_000);
-
-/// Returns the processor time of this process, with that of threads that have ended, to a hundredth of a second.
-fn spent() -> Result<Duration, Box<dyn Error>> {
-    /// Ticks in a second, as the kernel reports them to programs.
-    const TICKS: f64 = 100.0;
-    let stat = fs::read_to_string("/proc/self/stat")?;
-    let after_name = stat.rsplit_once(") ").ok_or("no name")?.1;
-    let ticks: Vec<f64> = after_name.split(' ').skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
-    Ok(Duration::from_secs_f64(ticks.iter().sum::<f64>() / TICKS))
-}
-
-/// Returns the processor time of the threads that there are, to the nanosecond.
-fn spent_by_threads() -> Result<Duration, Box<dyn Error>> {
-    let mut nanos = 0;
-    for thread in fs::read_dir("/proc/self/task")? {
-        let stat = fs::read_to_string(thread?.path().join("schedstat"))?;
-        nanos += stat.split(' ').next().ok_or("no time")?.parse::<u64>()?;
-    }
-    Ok(Duration::from_nanos(nanos))
-}
 
 /// A run as the gateway sees it: a request of 2 kB, an answer of 600 bytes, one in ten retried.
 fn run(nth: u64, key: formwork_ledger::KeyId) -> RunRecord {
@@ -72,7 +56,7 @@ fn record(folder: &Path, bodies: bool, pace: Option<u64>, runs: u64) -> Result<(
     // The same work without a ledger, whose time is subtracted.
     let mut costs = [Duration::ZERO; 2];
     for (is_recorded, cost) in [false, true].into_iter().zip(&mut costs) {
-        let (before, start) = (spent_by_threads()?, Instant::now());
+        let (before, start) = (cpu()?, Instant::now());
         for nth in 0..runs {
             let run = std::hint::black_box(run(nth, key));
             if is_recorded {
@@ -88,7 +72,7 @@ fn record(folder: &Path, bodies: bool, pace: Option<u64>, runs: u64) -> Result<(
             }
         }
         ledger.flush_blocking()?;
-        *cost = spent_by_threads()?.saturating_sub(before);
+        *cost = cpu()?.saturating_sub(before);
     }
     let recording = costs[1].saturating_sub(costs[0]);
     let health = ledger.health();
@@ -112,7 +96,7 @@ fn spend(folder: &Path, threads: u64) -> Result<(), Box<dyn Error>> {
     let ledger = Ledger::open(&path, Settings::default())?;
     let key = ledger.add_key(NewKey { budget: Some(1_000_000_000), ..NewKey::new("k") }, NOW)?.0.id;
     let each = 4096 / threads;
-    let (before, start) = (spent()?, Instant::now());
+    let (before, start) = (cpu()?, Instant::now());
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -125,7 +109,7 @@ fn spend(folder: &Path, threads: u64) -> Result<(), Box<dyn Error>> {
         }
     });
     let (took, cpu, calls) =
-        (start.elapsed().as_secs_f64(), (spent()? - before).as_secs_f64(), (each * threads) as f64);
+        (start.elapsed().as_secs_f64(), (cpu()? - before).as_secs_f64(), (each * threads) as f64);
     let key = &ledger.keys()?[0];
     println!(
         "{threads:3} callers: {:.0} calls a second reserved and settled, {:.0} µs CPU each, {} spent",

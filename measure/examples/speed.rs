@@ -1,11 +1,11 @@
 //! Measures how fast a model decodes, with and without a schema.
 //!
 //! `CANDLE_NUM_THREADS=1 cargo run --release --manifest-path measure/Cargo.toml --example speed [MODEL [TOKENS]]`
-//!
-//! CPU time is read from Linux's `/proc`; other systems use wall-clock time.
 
-use std::time::Instant;
+#[path = "../src/cpu.rs"]
+mod cpu;
 
+use cpu::cpu;
 use formwork_core::{Call, Enforcement, Lowered, Message, Provider, Sampling};
 use formwork_local::{Local, LocalOptions, Timing};
 use serde_json::json;
@@ -38,9 +38,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_max_tokens(tokens);
         // The first call computes the prompt, so that the second one is nearly all decoding.
         local.call(&call).await?.collect().await?;
-        let (before, clock) = (local.timing(), Clock::start());
+        let (before, clock) = (local.timing(), cpu()?);
         let answer = local.call(&call).await?.collect().await?;
-        let (after, seconds) = (local.timing(), clock.seconds());
+        let (after, seconds) = (local.timing(), (cpu()? - clock).as_secs_f64());
         report(what, before, after, seconds);
         println!("  {:?} after {} tokens", answer.finish, answer.usage.output_tokens);
     }
@@ -60,27 +60,4 @@ fn report(what: &str, before: Timing, after: Timing, seconds: f64) {
         100.0 * choosing / (decode + choosing),
         1000.0 * rest,
     );
-}
-
-/// Returns the CPU time of this process if it can be read, otherwise the wall-clock time.
-struct Clock(Instant, Option<f64>);
-
-impl Clock {
-    fn start() -> Self {
-        Self(Instant::now(), cpu())
-    }
-
-    fn seconds(&self) -> f64 {
-        match (self.1, cpu()) {
-            (Some(before), Some(after)) => after - before,
-            _ => self.0.elapsed().as_secs_f64(),
-        }
-    }
-}
-
-fn cpu() -> Option<f64> {
-    // proc(5): fields 14 and 15 are user and system time, in ticks of a hundredth of a second.
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
-    Some((fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?) / 100.0)
 }

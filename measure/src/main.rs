@@ -4,6 +4,7 @@ mod accepted;
 mod bench;
 mod chaos;
 mod corpora;
+mod cpu;
 mod documents;
 mod extraction;
 mod grounded;

@@ -2,9 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
 
-use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -30,7 +28,7 @@ impl Used {
 
 /// Returns the CPU time of this process in microseconds.
 pub(crate) fn cpu() -> Result<f64, Failure> {
-    Ok(Duration::from(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?).as_secs_f64() * 1e6)
+    Ok(crate::cpu::cpu()?.as_secs_f64() * 1e6)
 }
 
 /// Returns a field of `/proc/self/status` in bytes. proc(5) gives it in units of 1024 bytes.
