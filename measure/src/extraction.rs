@@ -132,16 +132,13 @@ impl Args {
         let builder = builder.with_max_tokens(self.max_tokens);
         let builder = backends.iter().cloned().fold(builder, |builder, target| builder.with_target(target));
         let extractor = builder.build().map_err(|error| format!("{}: {error}", text(row, "id")))?;
-        Ok(match extractor.extract(input(row)).await {
-            Ok(outcome) => {
-                let (calls, output) = (outcome.calls().len(), outcome.usage().output_tokens);
-                Extracted { value: Ok(outcome.value), calls, output }
-            }
-            Err(error) => {
-                let (calls, output) = (error.calls().len(), error.usage().output_tokens);
-                Extracted { value: Err(error.to_string()), calls, output }
-            }
-        })
+        let extracted = extractor.extract(input(row)).await;
+        let (calls, usage) = match &extracted {
+            Ok(outcome) => (outcome.calls().len(), outcome.usage()),
+            Err(error) => (error.calls().len(), error.usage()),
+        };
+        let value = extracted.map(|outcome| outcome.value).map_err(|error| error.to_string());
+        Ok(Extracted { value, calls, output: usage.output_tokens })
     }
 
     fn server(&self) -> Result<Server, String> {

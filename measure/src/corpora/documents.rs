@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formwork_core::{Absent, Context, Contract, Inline, Lower as _, LowerRequest, Lowered, Tighten, lift};
+use formwork_core::{Absent, Context, Contract, Inline, LowerRequest, Lowered, Tighten, lift};
 use formwork_dialect::lower_value;
 use formwork_schema::{Formats, compile_with};
 use serde_json::Value;
 
-use super::lower::DIALECTS;
+use super::lower::dialects;
 use super::{Args, rows, text};
 
 /// The recorded answers of a row: the hand-verified one, and those of models.
@@ -28,12 +28,10 @@ pub(super) fn run(args: &Args) -> Result<(), String> {
 }
 
 fn table(args: &Args, rows: &[&Value], formats: Formats) -> Result<(), String> {
-    let is_wanted =
-        |name: &str| args.dialect.is_empty() || args.dialect.iter().any(|dialect| dialect == name);
     println!("| dialect | {} |", WAYS.join(" | "));
     println!("|---|---|---|---|");
     let mut left: BTreeMap<String, usize> = BTreeMap::new();
-    for dialect in DIALECTS.into_iter().filter(|dialect| is_wanted(dialect.name())) {
+    for dialect in dialects(args) {
         let mut valid = [[0_usize; ANSWERS.len()]; WAYS.len()];
         for row in rows {
             let plain = row["schema"].clone();

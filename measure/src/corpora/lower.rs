@@ -2,10 +2,11 @@
 //! must lift to a valid document or be reported.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use formwork_core::{Lift, Lower as _, LowerRequest, Lowered, Tighten, lift};
-use formwork_dialect::{Native, lint, lower_value};
+use formwork_core::{Enforcement, Lift, LowerRequest, Lowered, Tighten, lift};
+use formwork_dialect::{Dialect, Dialects, lint, lower_value};
 use formwork_json::is_same;
 use formwork_schema::{Compiled, compile};
 use formwork_testkit::instance;
@@ -23,35 +24,25 @@ const RUNS: usize = 3;
 /// The number of generated completions per lowered schema.
 const ANSWERS: usize = 2;
 
-pub(super) const DIALECTS: [Native; 13] = [
-    Native::OPENAI,
-    Native::ANTHROPIC,
-    Native::GEMINI,
-    Native::GEMINI_OPENAPI,
-    Native::AZURE,
-    Native::MISTRAL,
-    Native::GROQ,
-    Native::XAI,
-    Native::COHERE,
-    Native::XGRAMMAR,
-    Native::LLAMA_CPP,
-    Native::OLLAMA,
-    Native::LLGUIDANCE,
-];
+/// Returns the selected dialects of servers that enforce a schema.
+pub(super) fn dialects(args: &Args) -> Vec<Arc<dyn Dialect>> {
+    let is_named = |name: &str| args.dialect.is_empty() || args.dialect.iter().any(|one| one == name);
+    let is_wanted =
+        |one: &&Arc<dyn Dialect>| one.enforcement() == Enforcement::Schema && is_named(one.name());
+    Dialects::builtin().iter().filter(is_wanted).cloned().collect()
+}
 
 pub(super) fn run(args: &Args) -> Result<(), String> {
     let mut factory = ParserFactory::new_simple(&ApproximateTokEnv::single_byte_env())
         .map_err(|error| format!("llguidance does not start: {error}"))?;
     factory.quiet();
     let rows = rows(&args.folder.join("schemas_maskbench.jsonl"))?;
-    let is_wanted =
-        |dialect: &Native| args.dialect.is_empty() || args.dialect.iter().any(|name| name == dialect.name());
-    for dialect in DIALECTS.into_iter().filter(is_wanted) {
+    for dialect in dialects(args) {
         let mut score = Score::default();
         for row in &rows {
-            score.schema(args, dialect, row, &factory);
+            score.schema(args, &*dialect, row, &factory);
         }
-        score.print(dialect, rows.len());
+        score.print(dialect.name(), rows.len());
     }
     Ok(())
 }
@@ -83,7 +74,7 @@ struct Score {
 }
 
 impl Score {
-    fn schema(&mut self, args: &Args, dialect: Native, row: &Value, factory: &ParserFactory) {
+    fn schema(&mut self, args: &Args, dialect: &dyn Dialect, row: &Value, factory: &ParserFactory) {
         let (schema, id) = (&row["schema"], text(row, "id"));
         let Ok(original) = compile(schema) else { return };
         let request = LowerRequest::new(schema).with_tighten(Tighten::Closed);
@@ -178,11 +169,10 @@ impl Score {
         }
     }
 
-    fn print(mut self, dialect: Native, schemas: usize) {
+    fn print(mut self, dialect: &str, schemas: usize) {
         let kept = self.whole + self.closed;
         println!(
-            "lowering, {}: {kept} of {} valid instances come back = {:.2} % ({} without members that closed objects do not name); {} of {schemas} schemas refused",
-            dialect.name(),
+            "lowering, {dialect}: {kept} of {} valid instances come back = {:.2} % ({} without members that closed objects do not name); {} of {schemas} schemas refused",
             self.valid,
             percent(kept, self.valid),
             self.closed,

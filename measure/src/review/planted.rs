@@ -155,17 +155,12 @@ impl Planted {
         let (mut tally, judge) = (Tally::of(self.name), [self.backend()]);
         measure(&mut tally, &judge, &[Case::scripted()], Votes { extra: 0, near: 0 }, 10).await?;
         for nth in 0..20 {
-            let texts = ["The good text.", "The bad text."].map(str::to_owned);
-            let ([a, b], better) = match nth % 2 {
-                0 => (texts, "a"),
-                _ => (
-                    {
-                        let [good, bad] = texts;
-                        [bad, good]
-                    },
-                    "b",
-                ),
-            };
+            let mut texts = ["The good text.", "The bad text."].map(str::to_owned);
+            let is_turned = nth % 2 == 1;
+            if is_turned {
+                texts.reverse();
+            }
+            let ([a, b], better) = (texts, if is_turned { "b" } else { "a" });
             let pair = Pair { task: "Write well.".into(), a, b };
             compare(&mut tally, patient(judge.iter().cloned()), &Row { pair, better: better.into() }).await?;
         }

@@ -172,49 +172,21 @@ impl Tally {
             pair.1.as_ref().is_some_and(|one| one.preferred != Preferred::Indeterminate)
         };
         let steady = unequal.iter().filter(is_steady).count();
+        let above = |metric, least: f64, part, of| {
+            Row::new(metric, format!("> {least} %"), part, of, percent(part, of) > least)
+        };
+        let surely = |metric, constant: f64, part, values: &[f64], of| {
+            let target = format!("surely > {constant:.1} % (constant)");
+            Row::new(metric, target, part, of, 100.0 * interval(values)[0] > constant)
+        };
+        let is_rare = percent(runs.retried, runs.all) < 5.0;
         [
-            Row::new(
-                "first completions that comply",
-                "> 98 %".into(),
-                runs.compliant,
-                runs.all,
-                percent(runs.compliant, runs.all) > 98.0,
-            ),
-            Row::new(
-                "runs with a retry or no answer",
-                "< 5 %".into(),
-                runs.retried,
-                runs.all,
-                percent(runs.retried, runs.all) < 5.0,
-            ),
-            Row::new(
-                "verdicts that repeat the usual decision",
-                "> 95 %".into(),
-                same,
-                all,
-                percent(same, all) > 95.0,
-            ),
-            Row::new(
-                "right verdicts",
-                format!("surely > {constant:.1} % (constant)"),
-                right,
-                all,
-                100.0 * interval(&shares)[0] > constant,
-            ),
-            Row::new(
-                "pairs: agrees with people",
-                format!("surely > {usual:.1} % (constant)"),
-                agreeing,
-                self.pairs.len(),
-                100.0 * interval(&agreed)[0] > usual,
-            ),
-            Row::new(
-                "pairs: prefers one, in both orders",
-                "> 95 %".into(),
-                steady,
-                unequal.len(),
-                percent(steady, unequal.len()) > 95.0,
-            ),
+            above("first completions that comply", 98.0, runs.compliant, runs.all),
+            Row::new("runs with a retry or no answer", "< 5 %".into(), runs.retried, runs.all, is_rare),
+            above("verdicts that repeat the usual decision", 95.0, same, all),
+            surely("right verdicts", constant, right, &shares, all),
+            surely("pairs: agrees with people", usual, agreeing, &agreed, self.pairs.len()),
+            above("pairs: prefers one, in both orders", 95.0, steady, unequal.len()),
         ]
     }
 

@@ -45,6 +45,10 @@ pub(in crate::bench) struct Wire {
     pub(in crate::bench) canned: fn(&Completion<'_>) -> Canned,
 }
 
+fn over(transport: HttpTransport, codec: impl formwork_wire::Wire + 'static) -> SharedProvider {
+    Arc::new(Http::new(codec, Arc::new(transport)))
+}
+
 /// All protocols.
 pub(in crate::bench) static WIRES: [Wire; 5] = [
     Wire {
@@ -53,9 +57,7 @@ pub(in crate::bench) static WIRES: [Wire; 5] = [
         paths: ["/chat/completions"; 2],
         auth: Auth::BEARER,
         headers: &[],
-        provider: |transport, stream| {
-            Arc::new(Http::new(OpenAi::new(MODEL).with_stream(stream), Arc::new(transport)))
-        },
+        provider: |transport, stream| over(transport, OpenAi::new(MODEL).with_stream(stream)),
         input: "/messages/1/content",
         document: &["choices", "*", "message", "content"],
         event: &["choices", "*", "delta", "content"],
@@ -70,8 +72,7 @@ pub(in crate::bench) static WIRES: [Wire; 5] = [
         auth: Auth::BEARER,
         headers: &[],
         provider: |transport, stream| {
-            let codec = OpenAi::new(MODEL).with_stream(stream).with_api(Api::Responses);
-            Arc::new(Http::new(codec, Arc::new(transport)))
+            over(transport, OpenAi::new(MODEL).with_stream(stream).with_api(Api::Responses))
         },
         input: "/input/0/content/0/text",
         document: &["output", "*", "content", "*", "text"],
@@ -87,8 +88,7 @@ pub(in crate::bench) static WIRES: [Wire; 5] = [
         auth: API_KEY,
         headers: &[("anthropic-version", "2023-06-01")],
         provider: |transport, stream| {
-            let codec = Anthropic::new("claude-sonnet-4-6").with_stream(stream);
-            Arc::new(Http::new(codec, Arc::new(transport)))
+            over(transport, Anthropic::new("claude-sonnet-4-6").with_stream(stream))
         },
         input: "/messages/0/content/0/text",
         document: &["content", "*", "text"],
@@ -106,9 +106,7 @@ pub(in crate::bench) static WIRES: [Wire; 5] = [
         ],
         auth: Gemini::AUTH,
         headers: &[],
-        provider: |transport, stream| {
-            Arc::new(Http::new(Gemini::new("gemini-2.5-flash").with_stream(stream), Arc::new(transport)))
-        },
+        provider: |transport, stream| over(transport, Gemini::new("gemini-2.5-flash").with_stream(stream)),
         input: "/contents/0/parts/0/text",
         document: &["candidates", "*", "content", "parts", "*", "text"],
         event: &["candidates", "*", "content", "parts", "*", "text"],
@@ -122,9 +120,7 @@ pub(in crate::bench) static WIRES: [Wire; 5] = [
         paths: ["/api/chat"; 2],
         auth: Auth::BEARER,
         headers: &[],
-        provider: |transport, stream| {
-            Arc::new(Http::new(Ollama::new("qwen3:8b").with_stream(stream), Arc::new(transport)))
-        },
+        provider: |transport, stream| over(transport, Ollama::new("qwen3:8b").with_stream(stream)),
         input: "/messages/1/content",
         document: &["message", "content"],
         event: &["message", "content"],
