@@ -63,51 +63,42 @@ pub(crate) struct Args {
 
 /// Builds `formwork`, installs the clients from their package registries below `target`, runs the checks, and compares requests.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    let target = workspace::target();
     let features: &[&str] = if args.aws { &["--features", "formwork-cli/aws"] } else { &[] };
     // Another choice of packages would have other features, and compile half of the dependencies again.
     done(workspace::cargo().args(["build", "--bin", "formwork"]).args(features), "cargo build")?;
-    let program = target.join("debug").join("formwork");
+    let program = workspace::target().join("debug").join("formwork");
+    let script = |name: &str| workspace::root().join("xtask/clients").join(name);
     if args.litellm {
-        let script = workspace::root().join("xtask/clients/litellm.py");
-        return done(servers::litellm()?.arg(script).arg(program), "an extraction");
+        return done(servers::litellm()?.arg(script("litellm.py")).arg(program), "litellm.py");
     }
+    let check = |environment: &Environment, name: &str, more: Option<String>| {
+        let python = installed(&args.python, environment)?;
+        done(Command::new(python).arg(script(name)).arg(&program).args(environment.clients).args(more), name)
+    };
     if args.daft {
-        let script = workspace::root().join("xtask/clients/daft_rows.py");
-        let python = installed(&args.python, &ENGINE)?;
-        return done(Command::new(python).arg(script).arg(program), "Daft");
+        return check(&ENGINE, "daft_rows.py", None);
     }
     if args.aws {
-        let script = workspace::root().join("xtask/clients/bedrock.py");
-        let python = installed(&args.python, &AWS)?;
-        return done(Command::new(python).arg(script).arg(program), "a signature");
+        return check(&AWS, "bedrock.py", None);
     }
-    let script: PathBuf =
-        [workspace::root().as_path(), Path::new("xtask/clients/clients.py")].iter().collect();
-    let check = |environment: &Environment, more: Option<String>| {
-        let python = installed(&args.python, environment)?;
-        let mut command = Command::new(python);
-        command.arg(&script).arg(&program).args(environment.clients).args(more);
-        done(&mut command, "a check")
-    };
     if args.short {
-        return check(&OFFICIAL, None);
+        return check(&OFFICIAL, "clients.py", None);
     }
-    let node = target.join("clients-node");
-    std::fs::create_dir_all(&node).map_err(|error| format!("{}: {error}", node.display()))?;
-    let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix"];
-    done(Command::new("npm").args(install).arg(&node).args(NODE), "npm install")?;
+    let node = npm("clients-node", &NODE)?;
     // All checks run, so that a failing check does not hide the results of the others.
-    let official = check(&OFFICIAL, Some(format!("node={}", node.display())));
-    let frameworks = check(&FRAMEWORKS, None);
-    compared(args, &program).and(frameworks).and(official)
+    let official = check(&OFFICIAL, "clients.py", Some(format!("node={}", node.display())));
+    let frameworks = check(&FRAMEWORKS, "clients.py", None);
+    let requests = check(&VENDORS, "requests.py", None);
+    requests.and(frameworks).and(official)
 }
 
-/// Compares the requests of `formwork` with those of the vendors' packages.
-fn compared(args: &Args, program: &Path) -> Result<(), String> {
-    let python = installed(&args.python, &VENDORS)?;
-    let script = workspace::root().join("xtask/clients/requests.py");
-    done(Command::new(python).arg(script).arg(program), "the comparison of requests")
+/// Installs npm packages below `target`, and returns their folder.
+pub(crate) fn npm(folder: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let folder = workspace::target().join(folder);
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix"];
+    done(Command::new("npm").args(install).arg(&folder).args(packages), "npm install")?;
+    Ok(folder)
 }
 
 /// Returns the Python interpreter of an environment with the newest versions of its packages.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::clients::{Environment, done, installed};
+use crate::clients::{Environment, done, installed, npm};
 use crate::workspace;
 
 const BROWSER: Environment =
@@ -30,29 +30,21 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let target = workspace::target();
     let example = ["build", "--package", "formwork-gateway", "--features", "otlp", "--example", "pages"];
     done(workspace::cargo().args(example), "cargo build")?;
-    let node = target.join("pages-node");
-    std::fs::create_dir_all(&node).map_err(|error| format!("{}: {error}", node.display()))?;
-    let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix"];
-    done(Command::new("npm").args(install).arg(&node).arg("axe-core"), "npm install")?;
+    let axe = npm("pages-node", &["axe-core"])?.join("node_modules/axe-core/axe.min.js");
     let shots = target.join("pages-images");
     std::fs::create_dir_all(&shots).map_err(|error| format!("{}: {error}", shots.display()))?;
-    let mut command = Command::new(installed(&args.python, &BROWSER)?);
-    command
-        .arg(workspace::root().join("xtask/pages/pages.py"))
-        .arg(target.join("debug/examples/pages"))
-        .arg(node.join("node_modules/axe-core/axe.min.js"));
-    match args.screenshots {
-        true => command.arg(&shots),
-        false => command.arg("-"),
-    };
-    done(&mut command, "a check of the pages")?;
-    let mut command = Command::new(installed(&args.python, &BROWSER)?);
-    command
-        .arg(workspace::root().join("xtask/pages/files.py"))
-        .arg(node.join("node_modules/axe-core/axe.min.js"))
-        .arg(if args.screenshots { shots.as_os_str() } else { "-".as_ref() })
-        .args(written(&target)?);
-    done(&mut command, "a check of the pages that commands write")
+    let shots = if args.screenshots { shots } else { PathBuf::from("-") };
+    let python = installed(&args.python, &BROWSER)?;
+    let scripts = workspace::root().join("xtask/pages");
+    let program = target.join("debug/examples/pages");
+    done(
+        Command::new(&python).arg(scripts.join("pages.py")).args([&program, &axe, &shots]),
+        "a check of the pages",
+    )?;
+    done(
+        Command::new(&python).arg(scripts.join("files.py")).args([&axe, &shots]).args(written(&target)?),
+        "a check of the pages that commands write",
+    )
 }
 
 /// Writes the pages of `--html` below `target`, and returns their files.
