@@ -4,7 +4,11 @@
 //! A wrong place is worse than none: words that may as well be an ordinal (`twenty-first`), a pronoun (`one of them`) or a row of digits
 //! (`four two seven`) are no number.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use foldhash::quality::FixedState;
 
 use crate::decimal::Decimal;
 
@@ -23,48 +27,33 @@ enum Word {
     Scale(u128),
 }
 
+const UNITS: &str = "zero one two three four five six seven eight nine";
+const TEENS: &str = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen";
+const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety";
+
+static WORDS: LazyLock<HashMap<&str, Word, FixedState>> = LazyLock::new(|| {
+    let units = (0..).zip(UNITS.split(' ')).map(|(number, name)| (name, Word::Unit(number)));
+    let teens = (10..).zip(TEENS.split(' ')).map(|(number, name)| (name, Word::Teen(number)));
+    let tens = (2..).zip(TENS.split(' ')).map(|(number, name)| (name, Word::Tens(10 * number)));
+    let others = [
+        ("hundred", Word::Hundred),
+        ("dozen", Word::Dozen),
+        ("thousand", Word::Scale(1_000)),
+        ("million", Word::Scale(1_000_000)),
+        ("billion", Word::Scale(1_000_000_000)),
+        ("trillion", Word::Scale(1_000_000_000_000)),
+    ];
+    let mut words = HashMap::with_hasher(FixedState::with_seed(0));
+    words.extend(units.chain(teens).chain(tens).chain(others));
+    words
+});
+
 fn word(folded: &str) -> Option<Word> {
     // Most words end here.
     if !matches!(folded.len(), 3..=9) || !folded.is_ascii() {
         return None;
     }
-    Some(match folded {
-        "zero" => Word::Unit(0),
-        "one" => Word::Unit(1),
-        "two" => Word::Unit(2),
-        "three" => Word::Unit(3),
-        "four" => Word::Unit(4),
-        "five" => Word::Unit(5),
-        "six" => Word::Unit(6),
-        "seven" => Word::Unit(7),
-        "eight" => Word::Unit(8),
-        "nine" => Word::Unit(9),
-        "ten" => Word::Teen(10),
-        "eleven" => Word::Teen(11),
-        "twelve" => Word::Teen(12),
-        "thirteen" => Word::Teen(13),
-        "fourteen" => Word::Teen(14),
-        "fifteen" => Word::Teen(15),
-        "sixteen" => Word::Teen(16),
-        "seventeen" => Word::Teen(17),
-        "eighteen" => Word::Teen(18),
-        "nineteen" => Word::Teen(19),
-        "twenty" => Word::Tens(20),
-        "thirty" => Word::Tens(30),
-        "forty" => Word::Tens(40),
-        "fifty" => Word::Tens(50),
-        "sixty" => Word::Tens(60),
-        "seventy" => Word::Tens(70),
-        "eighty" => Word::Tens(80),
-        "ninety" => Word::Tens(90),
-        "hundred" => Word::Hundred,
-        "dozen" => Word::Dozen,
-        "thousand" => Word::Scale(1_000),
-        "million" => Word::Scale(1_000_000),
-        "billion" => Word::Scale(1_000_000_000),
-        "trillion" => Word::Scale(1_000_000_000_000),
-        _ => return None,
-    })
+    WORDS.get(folded).copied()
 }
 
 /// Returns whether a word makes the number before it an ordinal or a fraction, as in `twenty-first` and `two thirds`. `second` is also a
@@ -80,51 +69,16 @@ fn is_ordinal(word: &str) -> bool {
         | "eighths" | "ninths" | "tenths" | "twelfths" | "twentieths" | "hundredths" | "thousandths" | "point")
 }
 
-/// Returns whether `one` before a word is a pronoun.
-fn follows_pronoun(word: &str) -> bool {
-    matches!(
-        word,
-        "of" | "another"
-            | "who"
-            | "whom"
-            | "that"
-            | "which"
-            | "is"
-            | "was"
-            | "has"
-            | "had"
-            | "can"
-            | "could"
-            | "may"
-            | "might"
-            | "must"
-            | "should"
-            | "would"
-            | "will"
-            | "does"
-            | "or"
-            | "and"
-    )
-}
+/// The words before which `one` is a pronoun.
+const AFTER_PRONOUN: [&str; 21] = [
+    "of", "another", "who", "whom", "that", "which", "is", "was", "has", "had", "can", "could", "may",
+    "might", "must", "should", "would", "will", "does", "or", "and",
+];
 
-/// Returns whether `one` after a word is a pronoun.
-fn precedes_pronoun(word: &str) -> bool {
-    matches!(
-        word,
-        "no" | "any"
-            | "every"
-            | "each"
-            | "some"
-            | "this"
-            | "that"
-            | "which"
-            | "the"
-            | "another"
-            | "other"
-            | "such"
-            | "many"
-    )
-}
+/// The words after which `one` is a pronoun.
+const BEFORE_PRONOUN: [&str; 13] = [
+    "no", "any", "every", "each", "some", "this", "that", "which", "the", "another", "other", "such", "many",
+];
 
 /// Returns the value of a fraction of one character, by its decomposed form; `None` if it has no end in decimals.
 pub(crate) fn fraction(folded: &str) -> Option<Option<Decimal>> {
@@ -317,7 +271,8 @@ impl<T: Tokens> Words<'_, T> {
         let before = token.checked_sub(1);
         let is_named = before.is_some_and(|before| self.0.gap(before).contains([':', '=', '|']));
         let joined = before.filter(|before| self.joins(*before)).map(|before| self.0.word(before));
-        let is_pronoun = self.next(token).is_none_or(follows_pronoun) || joined.is_some_and(precedes_pronoun);
+        let is_pronoun = self.next(token).is_none_or(|next| AFTER_PRONOUN.contains(&next))
+            || joined.is_some_and(|before| BEFORE_PRONOUN.contains(&before));
         !is_named && is_pronoun
     }
 }
