@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::profile::features::{has, is_boolean};
 use crate::profile::{
-    Any, Engine, Enums, Lengths, Limits, LintRule, Maps, Optional, Patterns, Profile, References,
-    TokenBudget, Tuples,
+    Any, Engine, Enums, Lengths, Limits, LintRule, Maps, OPENAI, Optional, Patterns, Profile, References,
+    Tuples,
 };
 
 /// JSON Schema as the Gemini API accepts it (`responseJsonSchema`, models from 2.0 on).
@@ -19,11 +19,8 @@ pub(crate) const GEMINI: Profile = Profile {
     about: "Gemini's JSON Schema mode",
     engine: Engine::Other,
     rules: GEMINI_RULES,
-    describes_schema: false,
     wrap: None,
-    references: References::Native,
     refers_to_root: false,
-    recursion: true,
     optional: Optional::Native,
     // `additionalProperties` is accepted, but the model seldom generates such members.
     maps: Maps::Pairs,
@@ -33,16 +30,9 @@ pub(crate) const GEMINI: Profile = Profile {
     lengths: Lengths::ListsOnly,
     patterns: Patterns::None,
     formats: &["date-time", "date", "time"],
-    integer_bounds: true,
-    number_bounds: true,
     exclusive_bounds: false,
     large_bounds: false,
     multiple_of: false,
-    typed_literals: true,
-    enums: Enums::Any,
-    empty_objects: true,
-    sorts_keys: false,
-    token_budget: TokenBudget::HOSTED,
     limits: Some(Limits {
         depth: 10,
         values: 1000,
@@ -52,6 +42,7 @@ pub(crate) const GEMINI: Profile = Profile {
         max_items: 900,
         ..Limits::NONE
     }),
+    ..OPENAI
 };
 
 /// The subset of OpenAPI's schemas that Gemini accepts for all of its models (`responseSchema`).

@@ -91,12 +91,6 @@ pub const LLAMA_CPP: Profile = Profile {
     name: "llama-cpp",
     about: "llama.cpp's server",
     engine: Engine::LlamaCpp,
-    rules: &[],
-    describes_schema: true,
-    wrap: None,
-    references: References::Native,
-    refers_to_root: false,
-    recursion: true,
     optional: Optional::RequiredFirst,
     maps: Maps::Plain,
     any: Any::Spelled,
@@ -105,17 +99,10 @@ pub const LLAMA_CPP: Profile = Profile {
     lengths: Lengths::UpTo(1000),
     patterns: Patterns::Plain,
     formats: &["date-time", "time", "date", "uuid"],
-    integer_bounds: true,
     number_bounds: false,
-    exclusive_bounds: true,
-    large_bounds: false,
     multiple_of: false,
-    typed_literals: false,
-    enums: Enums::Any,
-    empty_objects: true,
-    sorts_keys: false,
     token_budget: TokenBudget::SERVED,
-    limits: None,
+    ..LLGUIDANCE
 };
 
 /// The profile of Ollama, which passes schemas to llama.cpp, for some models with sorted keys.

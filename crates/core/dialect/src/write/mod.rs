@@ -224,17 +224,7 @@ impl Writer<'_> {
             }
             None => {}
         }
-        let limit = self.limit();
-        let (mut min, mut max) = (form.min, form.max);
-        if min > limit {
-            self.lose(form.origin, "minItems", LossKind::Loosened);
-            min = limit;
-        }
-        let is_lost = |max: u64| max > limit || !self.profile.lengths.of_lists();
-        if max.is_some_and(is_lost) {
-            self.lose(form.origin, "maxItems", LossKind::Unenforced);
-            max = None;
-        }
+        let (min, mut max) = self.limited(form.origin, ["minItems", "maxItems"], form.min, form.max);
         if max.is_some_and(|max| max > self.items_left) {
             // A bound from tightening is not a keyword of the schema.
             if !form.is_bounded {
@@ -253,6 +243,26 @@ impl Writer<'_> {
             out.insert("maxItems".to_owned(), json!(max));
         }
         Value::Object(out)
+    }
+
+    /// Returns the least and the largest count as the dialect accepts them, of the characters of a string or the items of a list.
+    fn limited(
+        &mut self,
+        origin: PlaceId,
+        [min_name, max_name]: [&str; 2],
+        mut min: u64,
+        mut max: Option<u64>,
+    ) -> (u64, Option<u64>) {
+        let limit = self.limit();
+        if min > limit {
+            self.lose(origin, min_name, LossKind::Loosened);
+            min = limit;
+        }
+        if max.is_some_and(|max| max > limit || !self.profile.lengths.of_lists()) {
+            self.lose(origin, max_name, LossKind::Unenforced);
+            max = None;
+        }
+        (min, max)
     }
 
     /// Returns the largest count that a dialect accepts for the characters of a string or the items of a list.

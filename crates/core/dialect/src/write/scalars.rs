@@ -123,16 +123,7 @@ impl Writer<'_> {
             }
             return;
         }
-        let limit = self.limit();
-        let (mut min, mut max) = (form.min, form.max);
-        if min > limit {
-            self.lose(form.origin, "minLength", LossKind::Loosened);
-            min = limit;
-        }
-        if max.is_some_and(|max| max > limit) {
-            self.lose(form.origin, "maxLength", LossKind::Unenforced);
-            max = None;
-        }
+        let (min, max) = self.limited(form.origin, ["minLength", "maxLength"], form.min, form.max);
         if min > 0 {
             out.insert("minLength".to_owned(), json!(min));
         }
