@@ -1,7 +1,7 @@
 //! Common parts of encoders.
 
 use bytes::Bytes;
-use formwork_core::{Call, Fault, FaultKind};
+use formwork_core::{Call, Fault, FaultKind, Part, Role};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Uri};
 use serde::Serialize;
@@ -71,6 +71,23 @@ pub fn safe_name(name: &str) -> String {
 /// Returns the fault for a call that the protocol cannot express.
 pub fn bad_request(message: impl Into<String>) -> Fault {
     Fault::new(FaultKind::BadRequest, message)
+}
+
+/// Returns the fault for a message with a part that the protocol does not accept in this role.
+pub fn misplaced(part: &Part, role: Role) -> Fault {
+    let what = match part {
+        Part::Image { .. } => "an image",
+        Part::ToolCall { .. } => "a tool call",
+        Part::ToolResult { .. } => "a tool result",
+        _ => "a part of an unknown type",
+    };
+    let place = match role {
+        Role::System => "a system message",
+        Role::User => "a user message",
+        Role::Assistant => "an assistant message",
+        Role::Tool => "a tool message",
+    };
+    bad_request(format!("{place} cannot contain {what}"))
 }
 
 /// Returns the fault for a call that needs a feature which the protocol does not have.

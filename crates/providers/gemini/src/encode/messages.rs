@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use formwork_core::{Fault, Message, Part, Role};
-use formwork_wire::bad_request;
+use formwork_wire::{bad_request, misplaced};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -149,20 +149,4 @@ fn parts<'a>(message: &'a Message, called: &Called<'_>) -> Result<Vec<Written<'a
         });
     }
     Ok(written)
-}
-
-fn misplaced(part: &Part, role: Role) -> Fault {
-    let what = match part {
-        Part::Image { .. } => "an image",
-        Part::ToolCall { .. } => "a tool call",
-        Part::ToolResult { .. } => "a tool result",
-        _ => "a part of an unknown type",
-    };
-    let place = match role {
-        Role::System => "a system message",
-        Role::User => "a user message",
-        Role::Assistant => "an assistant message",
-        Role::Tool => "a tool message",
-    };
-    bad_request(format!("{place} cannot contain {what}"))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use formwork_core::{Call, Fault, Message, Part, Role};
-use formwork_wire::bad_request;
+use formwork_wire::{bad_request, misplaced};
 use serde::Serialize;
 
 use crate::{OpenAi, SystemRole};
@@ -131,12 +131,8 @@ fn write<'a>(message: &'a Message, system: SystemRole, out: &mut Vec<ChatMessage
         return Ok(());
     }
     out.push(match (message.role, system) {
-        (Role::System, SystemRole::System) => {
-            ChatMessage::System { content: text_alone(message, "a system message")? }
-        }
-        (Role::System, SystemRole::Developer) => {
-            ChatMessage::Developer { content: text_alone(message, "a system message")? }
-        }
+        (Role::System, SystemRole::System) => ChatMessage::System { content: text_alone(message)? },
+        (Role::System, SystemRole::Developer) => ChatMessage::Developer { content: text_alone(message)? },
         (Role::User, _) => ChatMessage::User { content: user_content(message)? },
         (Role::Assistant, _) => assistant(message)?,
         (Role::Tool, _) => return Err(bad_request("a tool message can contain only tool results")),
@@ -146,7 +142,7 @@ fn write<'a>(message: &'a Message, system: SystemRole, out: &mut Vec<ChatMessage
 
 fn user_content(message: &Message) -> Result<Content<'_>, Fault> {
     if !message.parts.iter().any(|part| matches!(part, Part::Image { .. })) {
-        return text_alone(message, "a user message").map(Content::Text);
+        return text_alone(message).map(Content::Text);
     }
     let mut parts = Vec::with_capacity(message.parts.len());
     for part in &message.parts {
@@ -157,7 +153,7 @@ fn user_content(message: &Message) -> Result<Content<'_>, Fault> {
                 parts.push(ContentPart::ImageUrl { image_url });
             }
             Part::Reasoning { .. } | Part::Original(_) | Part::ToolResult { .. } => {}
-            other => return Err(misplaced(other, "a user message")),
+            other => return Err(misplaced(other, message.role)),
         }
     }
     Ok(Content::Parts(parts))
@@ -172,7 +168,7 @@ fn assistant(message: &Message) -> Result<ChatMessage<'_>, Fault> {
                 tool_calls.push(ToolCall::Function { id, function });
             }
             Part::Text { .. } | Part::Reasoning { .. } | Part::Original(_) | Part::ToolResult { .. } => {}
-            other => return Err(misplaced(other, "an assistant message")),
+            other => return Err(misplaced(other, message.role)),
         }
     }
     let text = message.joined();
@@ -182,7 +178,7 @@ fn assistant(message: &Message) -> Result<ChatMessage<'_>, Fault> {
 }
 
 /// Returns the text of a message that may have no other content.
-pub(crate) fn text_alone<'a>(message: &'a Message, place: &str) -> Result<Cow<'a, str>, Fault> {
+pub(crate) fn text_alone(message: &Message) -> Result<Cow<'_, str>, Fault> {
     let other = message.parts.iter().find(|part| {
         !matches!(
             part,
@@ -190,16 +186,7 @@ pub(crate) fn text_alone<'a>(message: &'a Message, place: &str) -> Result<Cow<'a
         )
     });
     match other {
-        Some(other) => Err(misplaced(other, place)),
+        Some(other) => Err(misplaced(other, message.role)),
         None => Ok(message.joined()),
     }
-}
-
-pub(crate) fn misplaced(part: &Part, place: &str) -> Fault {
-    let what = match part {
-        Part::Image { .. } => "an image",
-        Part::ToolCall { .. } => "a tool call",
-        _ => "a part of an unknown type",
-    };
-    bad_request(format!("{place} cannot contain {what}"))
 }

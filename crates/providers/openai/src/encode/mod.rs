@@ -13,7 +13,7 @@ use format::{ResponseFormat, Tool};
 use messages::ChatMessage;
 
 pub(crate) use format::Json;
-pub(crate) use messages::{dialogue, misplaced, text_alone};
+pub(crate) use messages::{dialogue, text_alone};
 
 use crate::{MaxTokensField, OpenAi};
 

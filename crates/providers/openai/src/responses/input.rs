@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use formwork_core::{Enforcement, Fault, Message, Part, Role};
-use formwork_wire::bad_request;
+use formwork_wire::{bad_request, misplaced};
 use serde::Serialize;
 
 use crate::SystemRole;
-use crate::encode::{misplaced, text_alone};
+use crate::encode::text_alone;
 
 /// An item of `input`.
 #[derive(Serialize)]
@@ -47,7 +47,7 @@ pub(super) fn input(
         [first, rest @ ..]
             if first.role == Role::System && !rest.is_empty() && enforcement != Enforcement::JsonObject =>
         {
-            (Some(text_alone(first, "a system message")?), rest)
+            (Some(text_alone(first)?), rest)
         }
         all => (None, all),
     };
@@ -60,12 +60,6 @@ pub(super) fn input(
 
 /// Appends the items for one message: tool results, then a message with the other parts, then tool calls.
 fn write<'a>(message: &'a Message, system: SystemRole, items: &mut Vec<Item<'a>>) -> Result<(), Fault> {
-    let place = match message.role {
-        Role::System => "a system message",
-        Role::User => "a user message",
-        Role::Assistant => "an assistant message",
-        Role::Tool => "a tool message",
-    };
     let role = match (message.role, system) {
         (Role::System, SystemRole::System) => "system",
         (Role::System, SystemRole::Developer) => "developer",
@@ -96,7 +90,7 @@ fn write<'a>(message: &'a Message, system: SystemRole, items: &mut Vec<Item<'a>>
             Part::ToolCall { id, name, arguments } if message.role == Role::Assistant => {
                 calls.push(Item::FunctionCall { call_id: id, name, arguments: arguments.to_string() });
             }
-            other => return Err(misplaced(other, place)),
+            other => return Err(misplaced(other, message.role)),
         }
     }
     // An empty message is kept, so that the turns of the dialogue alternate as before.

@@ -10,7 +10,7 @@ use futures_util::stream::{self, BoxStream};
 use http::{HeaderMap, Method, Request};
 use serde_json::Value;
 
-use crate::{Body, SharedTransport, fault_of};
+use crate::{Body, SharedTransport, bad_request, fault_of};
 
 /// The time that a small request may take.
 const SHORT: Duration = Duration::from_secs(60);
@@ -112,7 +112,7 @@ impl BatchClient {
         }
         let request = request.body(body);
         let mut request = request
-            .map_err(|error| bad_request(&format!("the request for {path} cannot be written: {error}")))?;
+            .map_err(|error| bad_request(format!("the request for {path} cannot be written: {error}")))?;
         request.headers_mut().extend(self.headers.clone());
         Ok(request)
     }
@@ -156,11 +156,6 @@ pub fn required(document: &Value, member: &str) -> Result<String, Fault> {
 /// Returns the fault of a response that the API does not promise.
 pub fn unexpected(message: &str) -> Fault {
     Fault::new(FaultKind::BadWire, message)
-}
-
-/// Returns the fault of a request that cannot be written.
-pub fn bad_request(message: &str) -> Fault {
-    Fault::new(FaultKind::BadRequest, message)
 }
 
 /// Splits a body into its lines, without empty ones.

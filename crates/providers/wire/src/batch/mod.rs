@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use crate::Wire;
 
-pub use client::{BatchClient, bad_request, required, text, unexpected};
+pub use crate::bad_request;
+pub use client::{BatchClient, required, text, unexpected};
 
 /// The batch API of one provider for one model: files of requests that are processed within a day, at half the price.
 ///

@@ -75,7 +75,7 @@ impl Client {
             request = request.header("idempotency-key", key);
         }
         let request =
-            request.body(body).map_err(|error| bad_request(&format!("the request for {path}: {error}")))?;
+            request.body(body).map_err(|error| bad_request(format!("the request for {path}: {error}")))?;
         let deadline = self.0.now().after(limit);
         let (head, body) = self.0.send(request, Some(deadline)).await?.into_parts();
         Ok(Response { status: head.status, body: body.collect(MAX_RESPONSE).await? })
