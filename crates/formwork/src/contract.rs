@@ -59,7 +59,7 @@ pub enum ContractError {
     Unusable(String),
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Written {
     schema: Value,
@@ -126,15 +126,7 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
     let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let plain = |schema| Written {
-        schema,
-        rules: Vec::new(),
-        absent: None,
-        coerce: None,
-        instructions: None,
-        examples: Vec::new(),
-        evidence: None,
-    };
+    let plain = |schema| Written { schema, ..Written::default() };
     let mut rounded = Vec::new();
     let mut written = match ending {
         "json" => {

@@ -275,13 +275,5 @@ fn unwrapped(name: &str, schema: Value) -> Value {
 }
 
 fn failed(id: Value, error: RowError) -> CheckOutput {
-    CheckOutput {
-        id,
-        valid: None,
-        violations: Vec::new(),
-        total: 0,
-        not_shown: 0,
-        warnings: Vec::new(),
-        error: Some(error),
-    }
+    CheckOutput { id, error: Some(error), ..CheckOutput::default() }
 }

@@ -302,13 +302,5 @@ fn left_out(document: &Candidate) -> Option<Warning> {
 }
 
 fn failed(id: Value, error: RowError) -> ReadOutput {
-    ReadOutput {
-        id,
-        ok: false,
-        value: None,
-        edits: None,
-        others: Vec::new(),
-        warnings: Vec::new(),
-        error: Some(error),
-    }
+    ReadOutput { id, error: Some(error), ..ReadOutput::default() }
 }

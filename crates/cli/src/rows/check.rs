@@ -36,7 +36,7 @@ pub struct CheckInput {
 /// assert_eq!(serde_json::to_value(row)?, json!({"id": 1, "valid": true, "violations": [], "total": 0}));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct CheckOutput {
     /// The `id` of the row; the name of the file without rows.
     pub id: Value,

@@ -38,7 +38,7 @@ pub struct ReadInput {
 /// assert_eq!(serde_json::to_value(row)?, json!({"id": 7, "ok": true, "value": {"age": 34}}));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct ReadOutput {
     /// The `id` of the row; the name of the file without rows.
     pub id: Value,

@@ -20,7 +20,7 @@ use crate::{Deltas, RequestInfo};
 /// assert_eq!(out[0], Delta::Text("Hello.".to_owned()));
 /// assert!(matches!(&out[1], Delta::End(End { usage, .. }) if usage.estimated));
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Collector {
     /// The facts of the call.
     pub request: RequestInfo,

@@ -100,9 +100,10 @@ impl Round {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 enum Phase {
     /// The bound grows by one with each answer, until the first refusal.
+    #[default]
     Starting,
     /// It fell, and grows with time.
     Fallen(Bound),
@@ -111,7 +112,7 @@ enum Phase {
 }
 
 /// The bounds of one target.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Concurrency {
     max: f64,
     open_bound: f64,
@@ -147,20 +148,9 @@ impl Concurrency {
         Self {
             max,
             open_bound: open,
-            phase: Phase::Starting,
-            rate: None,
             tokens: 1.0,
-            filled: 0.0,
-            blocked: 0.0,
-            open: 0.0,
-            latency: 0.0,
             round: Round { open, ..Round::default() },
-            reference: None,
-            starts: VecDeque::new(),
-            most_open: 0.0,
-            refused_at_most: 0,
-            counts_open: 0.0,
-            reported: Reported::default(),
+            ..Self::default()
         }
     }
 

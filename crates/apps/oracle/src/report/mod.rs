@@ -27,7 +27,7 @@ use crate::{ScoreEvent, ScoreSource};
 /// assert_eq!((report.scores, report.targets.len()), (0, 5));
 /// assert!(report.targets.iter().all(|target| target.is_met.is_none()), "nothing is met by nothing");
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
     /// The number of scores, including failed ones.
     pub scores: u64,
@@ -153,65 +153,53 @@ struct Point {
 impl Report {
     /// Creates a report of events, in any order.
     pub fn of(events: impl IntoIterator<Item = ScoreEvent>) -> Self {
-        let (mut tally, mut points) = (Tally::default(), Points::default());
-        let (mut attempts, mut models, mut prompts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (mut model_scores, mut copied_reasonings, mut blank_entries) = (0, 0, 0);
-        let mut delays = Vec::new();
+        let (mut report, mut tally, mut delays) = (Self::default(), Tally::default(), Vec::new());
         for event in events {
             tally.add(&event);
             if let (Some(ScoreSource::Ai), Some(answer)) = (event.source, &event.answer) {
                 let mut entries = answer.risk_factors.iter().chain(&answer.strengths);
-                model_scores += 1;
-                copied_reasonings += u64::from(event.copied.is_some());
-                blank_entries += u64::from(entries.any(|entry| entry.trim().is_empty()));
+                report.model_scores += 1;
+                report.copied_reasonings += u64::from(event.copied.is_some());
+                report.blank_entries += u64::from(entries.any(|entry| entry.trim().is_empty()));
             }
             let last = event.answers().map(|call| call.attempt).max().unwrap_or(0);
-            points.latencies_ms.push(event.latency_ms);
+            report.points.latencies_ms.push(event.latency_ms);
             // A score without an answer is later than any other.
             delays.push(if last == 0 { u64::MAX } else { event.latency_ms });
-            *attempts.entry(last).or_default() += 1;
-            *models.entry(event.model).or_default() += 1;
+            *report.attempts.entry(last).or_default() += 1;
+            *report.models.entry(event.model).or_default() += 1;
             let hash = event.prompt.hash.get(..12).unwrap_or(&event.prompt.hash);
-            *prompts.entry(format!("{} {hash}", event.prompt.name)).or_default() += 1;
+            *report.prompts.entry(format!("{} {hash}", event.prompt.name)).or_default() += 1;
             if let (Some(expected), Some(answer), Some(source)) = (event.expected, event.answer, event.source)
             {
-                points.scores.push(Point { expected, score: answer.score, counted: event.counted, source });
+                let point = Point { expected, score: answer.score, counted: event.counted, source };
+                report.points.scores.push(point);
             }
         }
-        points.latencies_ms.sort_unstable();
-        let latency_ms = Spread::of(&points.latencies_ms);
+        report.points.latencies_ms.sort_unstable();
         delays.sort_unstable();
         let rates = tally.rates();
-        let mut reasons: Vec<Reason> = tally
-            .reasons
-            .iter()
-            .map(|((class, path), count)| Reason {
-                class: (*class).to_owned(),
-                path: (*path).to_owned(),
-                count: *count,
-            })
-            .collect();
+        let reasons = tally.reasons.iter().map(|(&(class, path), &count)| Reason {
+            class: class.to_owned(),
+            path: path.to_owned(),
+            count,
+        });
+        let mut reasons: Vec<Reason> = reasons.collect();
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
         Self {
             scores: tally.scores,
             targets: targets(&rates, Spread::of(&delays)),
             rates,
-            latency_ms,
-            attempts,
+            latency_ms: Spread::of(&report.points.latencies_ms),
             reasons,
             faults: tally.faults,
-            expected: Expected::of(&points.scores),
-            model_scores,
-            copied_reasonings,
-            blank_entries,
+            expected: Expected::of(&report.points.scores),
             unanswered: tally.unanswered,
             trust: tally.trust,
-            models,
-            prompts,
             input_tokens: tally.input_tokens,
             output_tokens: tally.output_tokens,
             micro_usd: (tally.unpriced == 0).then_some(tally.micro_usd),
-            points,
+            ..report
         }
     }
 

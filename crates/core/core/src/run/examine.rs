@@ -23,6 +23,7 @@ use crate::{
 };
 
 /// The result of examining an answer.
+#[derive(Default)]
 pub(super) struct Examined {
     pub(super) draft: Option<Draft>,
     /// All that could be read of an answer that ended early, if the draft is its beginning without values that had not ended.
@@ -38,14 +39,7 @@ pub(super) struct Examined {
 impl Examined {
     /// Returns the result for an answer without a document.
     fn failed(failure: Failure) -> Self {
-        Self {
-            draft: None,
-            read: None,
-            edits: Vec::new(),
-            failure: Some(failure),
-            ignored: None,
-            exceeds_bound: false,
-        }
+        Self { failure: Some(failure), ..Self::default() }
     }
 }
 

@@ -7,6 +7,7 @@ use super::shape::{Block, Counts, Event, Message, Piece, StopDetails};
 use crate::API;
 
 /// Reads the content blocks of a message, whole or streamed. A stream ends with `message_stop`.
+#[derive(Default)]
 pub(crate) struct MessageReader {
     collector: Collector,
     counts: Counts,
@@ -46,16 +47,7 @@ enum Kind {
 
 impl MessageReader {
     pub(crate) fn new(request: RequestInfo) -> Self {
-        Self {
-            collector: Collector::new(request),
-            counts: Counts::default(),
-            explanation: None,
-            open: None,
-            blocks: Vec::new(),
-            call_ids: Vec::new(),
-            has_event: false,
-            has_begun: false,
-        }
+        Self { collector: Collector::new(request), ..Self::default() }
     }
 
     /// Reads the usage and the model of a message.

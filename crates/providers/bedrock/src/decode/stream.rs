@@ -107,6 +107,7 @@ struct Open {
 
 /// Reads an answer, whole or streamed. A stream ends with `metadata`, which has the usage; a stream without it is complete after
 /// `messageStop`.
+#[derive(Default)]
 pub(crate) struct ConverseReader {
     pub(super) collector: Collector,
     open: Option<Box<Open>>,
@@ -119,14 +120,7 @@ pub(crate) struct ConverseReader {
 
 impl ConverseReader {
     pub(crate) fn new(request: RequestInfo) -> Self {
-        Self {
-            collector: Collector::new(request),
-            open: None,
-            blocks: Vec::new(),
-            call_ids: Vec::new(),
-            has_reasoning: false,
-            has_event: false,
-        }
+        Self { collector: Collector::new(request), ..Self::default() }
     }
 
     /// Returns the block with this index; text and thoughts have no event at their beginning.

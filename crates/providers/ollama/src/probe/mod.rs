@@ -4,7 +4,7 @@ mod canary;
 mod show;
 
 use formwork_core::{Enforcement, Fault, FaultKind, Usage};
-use formwork_wire::http::{Method, Request, Uri};
+use formwork_wire::http::{Request, Uri};
 use formwork_wire::{Bytes, RequestInfo, Transport, bad_wire};
 use serde_json::{Value, json};
 
@@ -69,10 +69,7 @@ impl Ollama {
     /// A [`Fault`] if the server does not respond.
     pub async fn identity(&self, transport: &dyn Transport) -> Result<Option<Identity>, Fault> {
         let Some(version) = version(self, transport).await? else { return Ok(None) };
-        let mut request = Request::new(Bytes::new());
-        *request.method_mut() = Method::GET;
-        *request.uri_mut() = Uri::from_static("/api/tags");
-        let Ok(tags) = fetched(self, transport, request, SHOW_BYTES).await? else { return Ok(None) };
+        let Ok(tags) = fetched(self, transport, get("/api/tags"), SHOW_BYTES).await? else { return Ok(None) };
         let latest = format!("{}:latest", self.model);
         let is_meant = |model: &&Value| {
             let names = ["name", "model"].iter().filter_map(|key| model[*key].as_str());
@@ -85,22 +82,12 @@ impl Ollama {
 }
 
 /// The results of the calls so far.
+#[derive(Default)]
 struct ProbeState {
     enforced: Enforcement,
     better_without_thinking: bool,
     notes: Vec<String>,
     usage: Usage,
-}
-
-impl Default for ProbeState {
-    fn default() -> Self {
-        Self {
-            enforced: Enforcement::Schema,
-            better_without_thinking: false,
-            notes: Vec::new(),
-            usage: Usage::default(),
-        }
-    }
 }
 
 /// Tests the kinds of enforcement, strictest first, with the `think` setting of later calls.
@@ -152,10 +139,7 @@ async fn enforced(
 
 /// Returns the server's version, or `None` if a proxy does not forward the request.
 async fn version(wire: &Ollama, transport: &dyn Transport) -> Result<Option<String>, Fault> {
-    let mut request = Request::new(Bytes::new());
-    *request.method_mut() = Method::GET;
-    *request.uri_mut() = Uri::from_static("/api/version");
-    let document = match fetched(wire, transport, request, ANSWER_BYTES).await? {
+    let document = match fetched(wire, transport, get("/api/version"), ANSWER_BYTES).await? {
         Ok(document) => document,
         Err(fault) if fault.kind == FaultKind::Auth => return Err(fault),
         Err(_) => return Ok(None),
@@ -175,6 +159,12 @@ async fn model(wire: &Ollama, transport: &dyn Transport) -> Result<ModelInfo, Fa
         }
         Err(fault) => Err(fault),
     }
+}
+
+fn get(path: &'static str) -> Request<Bytes> {
+    let mut request = Request::new(Bytes::new());
+    *request.uri_mut() = Uri::from_static(path);
+    request
 }
 
 /// Returns the document of a response, or the server's fault.
