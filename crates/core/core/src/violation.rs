@@ -56,8 +56,9 @@ impl fmt::Display for Severity {
 /// assert_eq!(violation.to_string(), "Type mismatch at $.risks[0]: expected string, found number");
 /// # Ok::<(), formwork_json::PathError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Wire", into = "Wire")]
+#[schemars(description = "The JSON form of a violation, with the members that are derived from its fields.")]
 #[must_use]
 pub struct Violation {
     /// The path of the wrong value; of a missing value, the path at which it should be.
@@ -276,7 +277,6 @@ pub fn cut(text: &str, characters: usize) -> Cow<'_, str> {
 
 /// The JSON form of a violation, with the members that are derived from its fields.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Violation")]
 struct Wire {
     /// RFC 9535 path of the wrong value, or of the place at which it is missing.
     path: JsonPath,
@@ -316,15 +316,5 @@ impl From<Violation> for Wire {
         let (pointer, message) = (violation.path.pointer(), violation.message());
         let Violation { path, rule, expected, found, stage, severity, span } = violation;
         Self { path, pointer, rule, expected, found, stage, severity, span, message }
-    }
-}
-
-impl JsonSchema for Violation {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        Wire::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Wire::json_schema(generator)
     }
 }

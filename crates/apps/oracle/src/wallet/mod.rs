@@ -66,8 +66,11 @@ pub use usd::Usd;
 /// );
 /// # Ok::<(), formwork_oracle::wallet::WalletError>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Document")]
+#[schemars(
+    description = "A wallet to score: its history as a summary or as transactions, and perhaps a survey."
+)]
 pub struct Wallet {
     /// The wallet's address on the chain, if it is known; the prompt does not contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -194,21 +197,6 @@ impl Wallet {
             return Err(WalletError::at("$.expected", message));
         }
         Ok(())
-    }
-}
-
-impl JsonSchema for Wallet {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Wallet".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let mut schema = Document::json_schema(generator);
-        schema.insert(
-            "description".to_owned(),
-            "A wallet to score: its history as a summary or as transactions, and perhaps a survey.".into(),
-        );
-        schema
     }
 }
 
