@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::Error as _;
+use serde::de::{Error as _, IntoDeserializer as _, value};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -44,15 +44,6 @@ pub enum Coercion {
 }
 
 impl Coercion {
-    const ALL: [(&'static str, Self); 6] = [
-        ("strict", Self::Strict),
-        ("ask", Self::Ask),
-        ("fix", Self::Fix),
-        ("drop", Self::Drop),
-        ("default", Self::Default),
-        ("guess", Self::Guess),
-    ];
-
     /// Returns whether values may be converted.
     pub(crate) const fn converts(self) -> bool {
         !matches!(self, Self::Strict | Self::Ask)
@@ -63,8 +54,7 @@ impl FromStr for Coercion {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(name, _)| *name == text).map(|(_, one)| *one);
-        found.ok_or_else(|| {
+        Self::deserialize(text.into_deserializer()).map_err(|_: value::Error| {
             format!("expected strict, ask, fix, drop, default or guess, found `{}`", crate::cut(text, 40))
         })
     }
@@ -72,7 +62,7 @@ impl FromStr for Coercion {
 
 impl fmt::Display for Coercion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::ALL.iter().find(|(_, one)| one == self).map_or("", |(name, _)| name))
+        self.serialize(f)
     }
 }
 

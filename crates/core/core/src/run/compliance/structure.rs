@@ -16,20 +16,12 @@ pub(super) struct BrokenKeyword {
     pub(super) keyword: &'static str,
 }
 
+const STRUCTURAL: [&str; 9] =
+    ["type", "enum", "const", "required", "additionalProperties", "minItems", "maxItems", "anyOf", "oneOf"];
+
 /// Returns whether a violation of this rule can be caused by a structural keyword.
 pub(super) fn is_structural(rule: &str) -> bool {
-    matches!(
-        rule,
-        "type"
-            | "enum"
-            | "const"
-            | "required"
-            | "additionalProperties"
-            | "minItems"
-            | "maxItems"
-            | "anyOf"
-            | "oneOf"
-    )
+    STRUCTURAL.contains(&rule)
 }
 
 /// Returns the first keyword that is certainly violated. `value` is the answer before it is lifted.
