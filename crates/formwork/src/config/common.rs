@@ -1,11 +1,13 @@
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use formwork_core::{Backoff, ModelSettings, Price, Retries, Tighten, within};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 /// The settings of a provider that do not depend on its kind.
@@ -121,42 +123,21 @@ pub struct Common {
     pub record: Option<PathBuf>,
 }
 
+static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let schema = SchemaGenerator::default().into_root_schema_for::<Common>();
+    schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect()
+});
+
 impl Common {
     /// Separates the settings that do not depend on the kind from the others.
     pub(super) fn part(table: DeTable<'_>) -> (DeTable<'_>, DeTable<'_>) {
-        table.into_iter().partition(|(key, _)| Self::NAMES.contains(&key.get_ref().as_ref()))
+        table.into_iter().partition(|(key, _)| NAMES.iter().any(|name| name == key.get_ref()))
     }
 
     /// The names of the fields, which are not passed to a kind.
-    pub(crate) const NAMES: &[&str] = &[
-        "kind",
-        "modes",
-        "prompt_only",
-        "concurrency",
-        "rpm",
-        "tpm",
-        "proxy",
-        "ca_file",
-        "client_cert_file",
-        "client_key_file",
-        "secret_headers",
-        "api_key_command",
-        "api_key_file",
-        "api_key_header",
-        "credentials",
-        "api_key_lifetime_seconds",
-        "connect_timeout_seconds",
-        "first_timeout_seconds",
-        "idle_timeout_seconds",
-        "timeout_seconds",
-        "retries",
-        "retry_delays",
-        "price",
-        "settings",
-        "tighten",
-        "cassette",
-        "record",
-    ];
+    pub(crate) fn names() -> Vec<&'static str> {
+        NAMES.iter().map(String::as_str).collect()
+    }
 }
 
 /// A cloud's credentials. Each needs a build with its feature.

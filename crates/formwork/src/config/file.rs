@@ -44,15 +44,8 @@ const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
 pub struct Config {
     document: Document,
     targets: TargetList,
-    lists: Lists,
-    aliases: Aliases,
-    defaults: Defaults,
+    rest: Rest,
     sections: Vec<Section>,
-    contracts: Option<PathBuf>,
-    serve: Serve,
-    telemetry: Telemetry,
-    health: Thresholds,
-    redaction: Redaction,
     rounded: Vec<String>,
 }
 
@@ -84,7 +77,7 @@ pub enum Named<'c> {
 }
 
 /// The keys besides `providers`.
-#[derive(Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Rest {
     targets: Option<Vec<String>>,
@@ -185,33 +178,23 @@ impl Config {
         let rounded = document.rounded()?;
         let mut table = document.table()?;
         table.remove("providers");
-        let rest: Rest = document.read(table, 0..document.text.len(), &["providers"])?;
-        let Rest { targets, order, weights, lists, aliases, defaults, registry, contracts, .. } = rest;
-        let (serve, telemetry, health, redaction) = (rest.serve, rest.telemetry, rest.health, rest.redaction);
-        let registry = Arc::new(known_models(&document, folder, registry.as_deref(), dialects)?);
+        let mut rest: Rest = document.read(table, 0..document.text.len(), &["providers"])?;
+        let registry = Arc::new(known_models(&document, folder, rest.registry.as_deref(), dialects)?);
         let sections = document
             .providers()?
             .into_iter()
             .map(|(name, span, table)| {
-                let common: Common = document.read(Common::part(table).0, span.clone(), &[])?;
-                let (document, folder) = (document.clone(), folder.to_owned());
-                let (registry, dialects) = (Arc::clone(&registry), dialects.clone());
-                let retry_policy = defaults.retry_policy.clone();
-                let default_retries = defaults.retries();
-                let default_settings = defaults.settings.clone();
                 Ok(Section {
                     name,
-                    common,
-                    document,
-                    folder,
+                    common: document.read(Common::part(table).0, span.clone(), &[])?,
+                    document: document.clone(),
+                    folder: folder.to_owned(),
                     span,
-                    registry,
-                    dialects,
-                    retry_policy,
-                    default_retries,
-                    default_settings,
-                    health,
-                    redaction: redaction.clone(),
+                    registry: Arc::clone(&registry),
+                    dialects: dialects.clone(),
+                    defaults: rest.defaults.clone(),
+                    health: rest.health,
+                    redaction: rest.redaction.clone(),
                 })
             })
             .collect::<Result<Vec<_>, _>>()?;
@@ -220,32 +203,15 @@ impl Config {
                 document.error(None, "no provider is configured: add one, such as [providers.primary]")
             );
         }
-        let targets =
-            targets.unwrap_or_else(|| sections.iter().map(|section| section.name.clone()).collect());
-        let targets = TargetList { targets, order, weights };
-        let contracts = contracts.map(|contracts| folder.join(contracts));
-        let calibration = defaults.calibration.as_ref().map(|file| folder.join(file));
-        let defaults = Defaults { calibration, ..defaults };
-        let serve = Serve {
-            tls_cert: serve.tls_cert.map(|file| folder.join(file)),
-            tls_key: serve.tls_key.map(|file| folder.join(file)),
-            ..serve
-        };
-        let document = document.clone();
-        let config = Self {
-            targets,
-            lists,
-            aliases,
-            contracts,
-            serve,
-            telemetry,
-            health,
-            redaction,
-            defaults,
-            sections,
-            document,
-            rounded,
-        };
+        let all = || sections.iter().map(|section| section.name.clone()).collect();
+        let targets = rest.targets.take().unwrap_or_else(all);
+        let targets = TargetList { targets, order: rest.order, weights: rest.weights.take() };
+        let Serve { tls_cert, tls_key, .. } = &mut rest.serve;
+        let files = [&mut rest.contracts, &mut rest.defaults.calibration, tls_cert, tls_key];
+        for file in files.into_iter().flatten() {
+            *file = folder.join(&*file);
+        }
+        let config = Self { document, targets, rest, sections, rounded };
         config.check_lists()?;
         config.check_aliases()?;
         Ok(config)
@@ -267,7 +233,7 @@ impl Config {
 
     fn check_lists(&self) -> Result<(), ConfigError> {
         let names = || self.sections.iter().map(|section| section.name.as_str());
-        let named = self.lists.iter().map(|(name, list)| (Some(name), list));
+        let named = self.rest.lists.iter().map(|(name, list)| (Some(name), list));
         for (name, list) in std::iter::once((None, &self.targets)).chain(named) {
             if let Some(unknown) = list.targets.iter().find(|target| !names().any(|name| name == *target)) {
                 let place = self.document.quoted(unknown);
@@ -286,8 +252,8 @@ impl Config {
     }
 
     fn check_aliases(&self) -> Result<(), ConfigError> {
-        let names = || self.sections.iter().map(|section| &section.name).chain(self.lists.keys());
-        for (alias, aliased) in &self.aliases {
+        let names = || self.sections.iter().map(|section| &section.name).chain(self.rest.lists.keys());
+        for (alias, aliased) in &self.rest.aliases {
             if names().any(|name| name == alias) {
                 let message = format!("`{alias}` names an alias and a provider or list: rename one of them");
                 return Err(self.document.error(None, &message));
@@ -314,12 +280,12 @@ impl Config {
 
     /// Returns the lists of targets by name (default: none).
     pub const fn lists(&self) -> &BTreeMap<String, TargetList> {
-        &self.lists
+        &self.rest.lists
     }
 
     /// Returns the aliases (default: none). The value of an alias is the name of a provider or list, or a kind with a model.
     pub const fn aliases(&self) -> &BTreeMap<String, String> {
-        &self.aliases
+        &self.rest.aliases
     }
 
     /// Returns the provider or list with this name, or the provider, list or model behind an alias with this name.
@@ -353,18 +319,19 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] if the name is unknown. The message has the most similar name, or all names.
     pub fn named(&self, name: &str) -> Result<Named<'_>, ConfigError> {
-        let aliased = self.aliases.get(name).map_or(name, String::as_str);
-        if let Some(list) = self.lists.get(aliased) {
+        let aliased = self.rest.aliases.get(name).map_or(name, String::as_str);
+        if let Some(list) = self.rest.lists.get(aliased) {
             return Ok(Named::List(list));
         }
         if let Some(section) = self.sections.iter().find(|section| section.name == aliased) {
             return Ok(Named::Provider(section));
         }
-        if let Some(model) = self.aliases.get(name) {
+        if let Some(model) = self.rest.aliases.get(name) {
             return Ok(Named::Model(model));
         }
         let sections = self.sections.iter().map(|section| &section.name);
-        let names = sections.chain(self.lists.keys()).chain(self.aliases.keys()).map(String::as_str);
+        let names =
+            sections.chain(self.rest.lists.keys()).chain(self.rest.aliases.keys()).map(String::as_str);
         Err(self.document.error(None, &unknown_provider(name, names)))
     }
 
@@ -375,32 +342,32 @@ impl Config {
 
     /// Returns the default settings of extractions.
     pub fn defaults(&self) -> Defaults {
-        self.defaults.clone()
+        self.rest.defaults.clone()
     }
 
     /// Returns the folder of named contracts, if one is set.
     pub fn contracts(&self) -> Option<&Path> {
-        self.contracts.as_deref()
+        self.rest.contracts.as_deref()
     }
 
     /// Returns the settings of `formwork serve`.
     pub const fn serve(&self) -> &Serve {
-        &self.serve
+        &self.rest.serve
     }
 
     /// Returns the settings of the collector of `formwork serve`.
     pub const fn telemetry(&self) -> &Telemetry {
-        &self.telemetry
+        &self.rest.telemetry
     }
 
     /// Returns the thresholds of `[health]`, by which the evidence about targets counts.
     pub const fn health(&self) -> &Thresholds {
-        &self.health
+        &self.rest.health
     }
 
     /// Returns the texts that logs, ledgers and cassettes must not contain.
     pub const fn redaction(&self) -> &Redaction {
-        &self.redaction
+        &self.rest.redaction
     }
 
     /// Returns an error located at a setting of `[telemetry]`, or at the section if it does not have this setting.

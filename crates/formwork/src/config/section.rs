@@ -14,7 +14,7 @@ use toml::de::DeValue;
 use super::common::retry_settings;
 use super::document::Document;
 use super::overlay::Edit;
-use super::{Common, ConfigError, Redaction};
+use super::{Common, ConfigError, Defaults, Redaction};
 
 /// One provider of a configuration.
 ///
@@ -46,9 +46,7 @@ pub struct Section {
     pub(super) span: Range<usize>,
     pub(super) registry: Arc<Registry>,
     pub(super) dialects: Dialects,
-    pub(super) retry_policy: Option<String>,
-    pub(super) default_retries: Retries,
-    pub(super) default_settings: ModelSettings,
+    pub(super) defaults: Defaults,
     pub(super) health: Thresholds,
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "transports use it"))]
     pub(crate) redaction: Redaction,
@@ -63,7 +61,7 @@ impl Section {
         let sections = self.document.providers()?;
         let section = sections.into_iter().find(|(name, ..)| *name == self.name);
         let own = section.map(|(_, _, table)| Common::part(table).1).unwrap_or_default();
-        self.document.read(own, self.span.clone(), Common::NAMES)
+        self.document.read(own, self.span.clone(), &Common::names())
     }
 
     /// Returns the section with another model (default: the section's own).
@@ -116,7 +114,7 @@ impl Section {
 
     /// Returns the settings of the model: those of the section, else those of `[defaults]`.
     pub fn settings(&self) -> ModelSettings {
-        self.common.settings.clone().or(self.default_settings.clone())
+        self.common.settings.clone().or(self.defaults.settings.clone())
     }
 
     /// Returns whether the configuration may run programs; see [`Config::is_trusted`](crate::config::Config::is_trusted).
@@ -166,7 +164,7 @@ impl Section {
     /// Returns the retry settings: those of this section, else those of `[defaults]`.
     pub(crate) fn retries(&self) -> Retries {
         let Common { retries, retry_delays, .. } = &self.common;
-        retry_settings(*retries, retry_delays.as_ref()).or(self.default_retries.clone())
+        retry_settings(*retries, retry_delays.as_ref()).or(self.defaults.retries())
     }
 
     /// Returns the thresholds of evidence about targets.
@@ -176,7 +174,7 @@ impl Section {
 
     /// Returns the name of the retry policy, if the configuration names one.
     pub(crate) fn retry_policy(&self) -> Option<&str> {
-        self.retry_policy.as_deref()
+        self.defaults.retry_policy.as_deref()
     }
 
     /// Returns an error with the location of the name of the retry policy.

@@ -62,22 +62,19 @@ impl Made {
         Self { price: Some(Price::default()), ..Self::new(provider, "formwork-local", model) }
     }
 
-    /// Sets the name in OpenTelemetry's conventions (default: that of [`new`](Self::new)).
-    #[must_use]
-    pub fn with_system(self, system: impl Into<String>) -> Self {
-        Self { system: system.into(), ..self }
-    }
-
-    /// Sets the name in the registry of models (default: the system of [`new`](Self::new)).
-    #[must_use]
-    pub fn with_vendor(self, vendor: impl Into<String>) -> Self {
-        Self { vendor: vendor.into(), ..self }
-    }
-
-    /// Sets the address of the server, if it is not the default of its kind (default: none).
-    #[must_use]
-    pub fn with_address(self, address: Option<String>) -> Self {
-        Self { address, ..self }
+    formwork_core::setters! {
+        /// Sets the name in OpenTelemetry's conventions (default: that of [`new`](Self::new)).
+        #[must_use]
+        pub fn with_system(system: impl Into<String>);
+        /// Sets the name in the registry of models (default: the system of [`new`](Self::new)).
+        #[must_use]
+        pub fn with_vendor(vendor: impl Into<String>);
+        /// Sets the address of the server, if it is not the default of its kind (default: none).
+        #[must_use]
+        pub fn with_address(address: Option<String>);
+        /// Sets the probe of the server's features (default: none).
+        #[must_use]
+        pub fn with_probe(Some(probe): Probe);
     }
 
     /// Removes the address if it is this one, the default of the kind.
@@ -85,12 +82,6 @@ impl Made {
     pub fn with_default_address(self, default: &str) -> Self {
         let address = self.address.filter(|address| address != default);
         Self { address, ..self }
-    }
-
-    /// Sets the probe of the server's features (default: none).
-    #[must_use]
-    pub fn with_probe(self, probe: Probe) -> Self {
-        Self { probe: Some(probe), ..self }
     }
 
     /// Returns the row of the registry about the model at this vendor.

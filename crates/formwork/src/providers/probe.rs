@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formwork_core::{Answer, Delta, Fault, SharedProvider, Usage};
+use formwork_core::{Answer, Call, Delta, Fault, SharedProvider, Usage};
+use formwork_layers::{Around, around};
 use futures_util::{StreamExt as _, stream};
 
 /// Probes the features of a server before its first use. [`ProbeCache`](crate::providers::ProbeCache) keeps the results.
@@ -66,38 +67,21 @@ impl Probe {
 
 formwork_core::debug_fields!(Probe {});
 
-/// Returns a provider whose first answer includes this usage.
+/// Returns a provider whose first answer includes this usage, so that probes are in the ledger like other calls.
 pub(super) fn booked(provider: SharedProvider, usage: Usage) -> SharedProvider {
-    Arc::new(Booked { inner: provider, unbooked: Mutex::new(usage) })
+    around(provider, Unbooked(Mutex::new(usage)))
 }
 
-/// A provider whose first answer includes the usage of its probe, so that probes are in the ledger like other calls.
 #[derive(Debug)]
-struct Booked {
-    inner: SharedProvider,
-    unbooked: Mutex<Usage>,
-}
+struct Unbooked(Mutex<Usage>);
 
-#[async_trait::async_trait]
-impl formwork_core::Provider for Booked {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn capabilities(&self) -> &formwork_core::Capabilities {
-        self.inner.capabilities()
-    }
-
-    async fn call(&self, call: &formwork_core::Call) -> Result<Answer, Fault> {
-        let answer = self.inner.call(call).await?;
-        let usage = std::mem::take(&mut *self.unbooked.lock().unwrap_or_else(PoisonError::into_inner));
+impl Around for Unbooked {
+    async fn call(&self, inner: &SharedProvider, call: &Call) -> Result<Answer, Fault> {
+        let answer = inner.call(call).await?;
+        let usage = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if usage == Usage::default() {
             return Ok(answer);
         }
         Ok(Answer::new(stream::iter([Ok(Delta::Probe { usage })]).chain(answer)))
-    }
-
-    async fn probe(&self) -> Result<formwork_core::Capabilities, Fault> {
-        self.inner.probe().await
     }
 }
