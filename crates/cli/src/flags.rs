@@ -5,6 +5,7 @@
 use std::ops::RangeInclusive;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use formwork::config::Defaults;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -23,6 +24,20 @@ pub(crate) struct Sampling {
     pub(crate) max_tokens: Option<u32>,
 }
 
+impl Sampling {
+    /// Returns the settings of these arguments, of the maximum number of attempts and of the time limit in seconds.
+    pub(crate) fn defaults(&self, max_attempts: Option<u32>, timeout_seconds: Option<f64>) -> Defaults {
+        let Self { temperature, max_tokens, .. } = *self;
+        Defaults { max_attempts, temperature, max_tokens, timeout_seconds, ..Defaults::default() }
+    }
+}
+
+/// Returns the settings that a command uses where neither its arguments nor the configuration has one.
+pub(crate) fn usual(attempts: u32, temperature: Option<f64>, seconds: f64) -> Defaults {
+    let (max_attempts, timeout_seconds) = (Some(attempts), Some(seconds));
+    Defaults { max_attempts, temperature, timeout_seconds, ..Defaults::default() }
+}
+
 /// Parses a sampling temperature.
 pub(crate) fn temperature(text: &str) -> Result<f64, String> {
     within(text, 0.0..=2.0, "expected a number from 0 to 2")
@@ -33,7 +48,8 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     within(text, 0.001..=86_400.0, "expected seconds, from 0.001 to 86400")
 }
 
-fn within(text: &str, range: RangeInclusive<f64>, expected: &str) -> Result<f64, String> {
+/// Parses a number in a range. `expected` is the message of the error.
+pub(crate) fn within(text: &str, range: RangeInclusive<f64>, expected: &str) -> Result<f64, String> {
     text.parse().ok().filter(|value| range.contains(value)).ok_or_else(|| expected.to_owned())
 }
 

@@ -12,6 +12,7 @@ use formwork_ledger::{Ledger, Recorder};
 use serde_json::Value;
 
 use crate::exit::Failed;
+use crate::flags::within;
 use crate::stderr::say;
 use crate::{configuration, model};
 
@@ -62,8 +63,7 @@ impl RetryArgs {
 }
 
 fn delay(text: &str) -> Result<f64, String> {
-    let seconds = text.trim().parse().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds));
-    seconds.ok_or_else(|| "expected seconds from 0 to 86400, such as 1,2.5".to_owned())
+    within(text.trim(), 0.0..=86_400.0, "expected seconds from 0 to 86400, such as 1,2.5")
 }
 
 // The selection of models, the cost limit and the retries.
@@ -95,10 +95,8 @@ fn setting(text: &str) -> Result<ModelSettings, String> {
 }
 
 pub(crate) fn dollars(text: &str) -> Result<f64, String> {
-    let dollars = text.strip_prefix('$').unwrap_or(text).parse().ok();
-    dollars
-        .filter(|dollars| (0.0..=1e6).contains(dollars))
-        .ok_or_else(|| "expected US dollars, from 0 to 1000000, such as 0.05".to_owned())
+    let number = text.strip_prefix('$').unwrap_or(text);
+    within(number, 0.0..=1e6, "expected US dollars, from 0 to 1000000, such as 0.05")
 }
 
 fn model_name(text: &str) -> Result<String, String> {
@@ -365,8 +363,7 @@ impl Named {
         let is_in_process = self.config.is_none() && self.model.is_some();
         if self.provider.is_none()
             && !is_in_process
-            && let Some(config) =
-                configuration::find(self.config.as_deref(), providers).map_err(Failed::usage)?
+            && let Some(config) = configuration::find(self.config.as_deref(), providers)?
         {
             let known: Vec<String> = chosen.sections.iter().map(|section| section.name.clone()).collect();
             let others = config.sections().iter().filter(|section| !known.contains(&section.name));
@@ -384,7 +381,7 @@ impl Named {
             Ok(config) => config,
             // A file that happens to be in this folder does not stop the use of a local model.
             Err(_) if self.config.is_none() && model::is_known(alias) => None,
-            Err(error) => return Err(Failed::usage(error)),
+            Err(failed) => return Err(failed),
         };
         let is_alias = config.is_some_and(|config| config.aliases().contains_key(alias));
         Ok(is_alias.then(|| alias.clone()))
@@ -407,7 +404,7 @@ impl Named {
         let is_in_process = config.is_none() && provider.is_none() && model.is_some();
         let config = match is_in_process {
             true => None,
-            false => configuration::find(config.as_deref(), providers).map_err(Failed::usage)?,
+            false => configuration::find(config.as_deref(), providers)?,
         };
         let mut notes = vec![match &config {
             Some(config) => format!("configuration: {}", config.file()),

@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 
 /// Finds the configuration, or the one of the local model. Returns also whether it is that of a file.
 fn find(args: &Args, providers: &Providers) -> Result<(Config, bool), Failed> {
-    match configuration::find(args.config.as_deref(), providers).map_err(Failed::usage)? {
+    match configuration::find(args.config.as_deref(), providers)? {
         Some(config) => Ok((config, true)),
         None if cfg!(feature = "local") => Ok((Config::in_process().map_err(Failed::usage)?, false)),
         None => {

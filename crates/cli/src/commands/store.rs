@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     let path = match &args.store {
         Some(store) => Some(store.clone()),
         None => {
-            let config = configuration::find(args.config.as_deref(), providers).map_err(Failed::usage)?;
+            let config = configuration::find(args.config.as_deref(), providers)?;
             formwork::store::default(config.as_ref()).map_err(Failed::usage)?
         }
     };

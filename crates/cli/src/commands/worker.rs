@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use formwork::providers::Providers;
 
 use crate::exit::{Failed, Status};
+use crate::flags::within;
 use crate::targets::{Named, RetryArgs};
 
 const AFTER_HELP: &str = "\
@@ -68,8 +69,7 @@ pub(crate) struct Args {
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate| (0.001..=1e6).contains(rate));
-    rate.ok_or_else(|| "expected a number of calls, from 0.001 to 1000000".to_owned())
+    within(text, 0.001..=1e6, "expected a number of calls, from 0.001 to 1000000")
 }
 
 #[cfg(not(feature = "restate"))]

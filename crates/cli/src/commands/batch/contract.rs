@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{failed, numbers};
 use crate::exit::Failed;
 use crate::files;
+use crate::flags::usual;
 use crate::stderr::say;
 use crate::targets::Opened;
 
@@ -142,13 +143,8 @@ pub(crate) fn extractor_of(
     let contract: NamedContract = serde_json::from_value(contract.clone()).map_err(|error| {
         Error::new(formwork_core::ErrorKind::Config, format!("the contract of the batch: {error}"))
     })?;
-    let own = Defaults {
-        max_attempts: Some(3),
-        temperature: Some(0.3),
-        timeout_seconds: Some(120.0),
-        ..Defaults::default()
-    };
-    let mut builder = defaults.or(own).apply(Extractor::for_document("answer", contract.schema));
+    let defaults = defaults.or(usual(3, Some(0.3), 120.0));
+    let mut builder = defaults.apply(Extractor::for_document("answer", contract.schema));
     builder = builder.with_rules(contract.rules);
     if any {
         builder = builder.with_any();

@@ -116,7 +116,7 @@ fn store_of(args: &RunArgs, providers: &Providers) -> Result<Option<PathBuf>, Fa
         let is_own = std::path::absolute(store).ok() == std::path::absolute(args.out.join("store.db")).ok();
         return Ok(Some(store.clone()).filter(|_| !is_own));
     }
-    let config = configuration::find(args.work.named.config(), providers).map_err(Failed::usage)?;
+    let config = configuration::find(args.work.named.config(), providers)?;
     formwork::store::default(config.as_ref()).map_err(Failed::usage)
 }
 

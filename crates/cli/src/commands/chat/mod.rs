@@ -8,7 +8,6 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_chat::{
     AnswerContract, ChatBuilder, ChatCode, ChatFailure, ChatResult, Conversation, JsonModeChatClient,
@@ -24,7 +23,7 @@ use super::extract::report::indented;
 
 use crate::argument::Source;
 use crate::exit::{Failed, Status};
-use crate::flags::{Sampling, seconds, set};
+use crate::flags::{Sampling, seconds, set, usual};
 use crate::ledger::Recording;
 use crate::spinner::Spinner;
 use crate::stderr::say;
@@ -187,15 +186,8 @@ async fn client<A: Printed>(args: &Args, providers: &Providers) -> Result<JsonMo
     let opened = args.targets.open(providers, args.debug).await?;
     opened.say_how_small_the_default_model_is();
     let recorder = opened.recorder(ledger, "chat");
-    let flags = Defaults {
-        max_attempts: args.max_retries.map(|retries| retries + 1),
-        temperature: args.sampling.temperature,
-        max_tokens: args.sampling.max_tokens,
-        timeout_seconds: args.timeout,
-        ..Defaults::default()
-    };
-    let own = Defaults { max_attempts: Some(2), timeout_seconds: Some(120.0), ..Defaults::default() };
-    let settings = flags.or(opened.defaults.clone()).or(own);
+    let flags = args.sampling.defaults(args.max_retries.map(|retries| retries + 1), args.timeout);
+    let settings = flags.or(opened.defaults.clone()).or(usual(2, None, 120.0));
     let policy = settings.limit(formwork_chat::policy(1));
     let mut builder = JsonModeChatClient::<A>::typed().with_policy(policy).with_debug(args.debug);
     if opened.is_tiny {

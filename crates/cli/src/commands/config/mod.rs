@@ -6,10 +6,8 @@ mod trust;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use formwork::config::Config;
 use formwork::providers::Providers;
 
-use crate::configuration;
 use crate::exit::{Failed, Status};
 
 const SHOW: &str = "\
@@ -72,9 +70,4 @@ pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Fa
         Command::Show { config, json } => show::run(config.as_deref(), *json, providers),
         Command::Trust { file, remove } => trust::run(file.as_deref(), *remove, providers),
     }
-}
-
-/// Finds and reads the configuration.
-fn read(file: Option<&std::path::Path>, providers: &Providers) -> Result<Option<Config>, Failed> {
-    configuration::find(file, providers).map_err(Failed::usage)
 }

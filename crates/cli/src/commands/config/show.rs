@@ -6,11 +6,11 @@ use formwork::providers::Providers;
 
 use crate::exit::{Failed, Status};
 use crate::rows::{ConfigOutput, ConfigProvider, ConfigSetting};
-use crate::{model, output};
+use crate::{configuration, model, output};
 
 /// Prints the effective configuration.
 pub(super) fn run(file: Option<&Path>, json: bool, providers: &Providers) -> Result<Status, Failed> {
-    let config = super::read(file, providers)?;
+    let config = configuration::find(file, providers)?;
     let found = match &config {
         Some(config) => examined(config, providers)?,
         None => {

@@ -4,7 +4,7 @@ use formwork::config::{Config, TrustedFiles};
 use formwork::providers::{Providers, telemetry_uses};
 
 use crate::exit::{Failed, Status};
-use crate::output;
+use crate::{configuration, output};
 
 /// Adds a file to the list of trusted files, or removes it.
 pub(super) fn run(file: Option<&Path>, remove: bool, providers: &Providers) -> Result<Status, Failed> {
@@ -23,7 +23,7 @@ pub(super) fn run(file: Option<&Path>, remove: bool, providers: &Providers) -> R
         return Ok(Status::of(was_trusted));
     }
     // Checks the file first, because trusting an invalid file would have no effect.
-    let config = super::read(Some(&file), providers)?;
+    let config = configuration::find(Some(&file), providers)?;
     for (section, of) in config.iter().flat_map(|config| uses(config, providers)) {
         output::line(format!("{section}: {of}"))?;
     }
@@ -45,7 +45,7 @@ fn uses(config: &Config, providers: &Providers) -> Vec<(String, String)> {
 }
 
 fn found(providers: &Providers) -> Result<PathBuf, Failed> {
-    let config = super::read(None, providers)?.map(|config| PathBuf::from(config.file()));
+    let config = configuration::find(None, providers)?.map(|config| PathBuf::from(config.file()));
     config.filter(|file| file.is_file()).ok_or_else(|| {
         Failed::usage(
             "no configuration file was found: name one, as in formwork config trust team/formwork.toml",

@@ -21,7 +21,7 @@ use super::gold::{self, text_of};
 use super::{Args, digest, id_text, notes::Notes};
 use crate::commands::extract::schema::{self, Given, Marks, Usable};
 use crate::exit::Failed;
-use crate::flags::set;
+use crate::flags::{set, usual};
 use crate::jsonl::numbered;
 use crate::rows::{EvalAnswer, EvalGold};
 use crate::targets::{Opened, Targets};
@@ -163,19 +163,13 @@ impl Configuration {
             }
         };
         let Usable { schema, unwrapped, rules, instructions, examples, .. } = usable;
-        let own = Defaults {
-            max_attempts: Some(3),
-            temperature: Some(0.0),
-            timeout_seconds: Some(120.0),
-            ..Defaults::default()
-        };
         let flags = Defaults {
             max_attempts: args.max_attempts,
             temperature: args.temperature,
             timeout_seconds: args.timeout,
             ..Defaults::default()
         };
-        let defaults = flags.or(self.opened.defaults.clone()).or(own);
+        let defaults = flags.or(self.opened.defaults.clone()).or(usual(3, Some(0.0), 120.0));
         let builder = defaults.apply(Extractor::for_document("answer", schema)).with_rules(rules);
         let builder = set(builder, defaults.policy(), ExtractorBuilder::with_policy);
         let builder = set(builder, unwrapped, ExtractorBuilder::with_warning);

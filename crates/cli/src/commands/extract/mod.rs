@@ -25,7 +25,7 @@ use self::store::Begun;
 use crate::argument::Source;
 use crate::commands::eval::calibration;
 use crate::exit::{Failed, Status};
-use crate::flags::{Sampling, one_of, seconds, set};
+use crate::flags::{Sampling, one_of, seconds, set, usual, within};
 use crate::ledger::Recording;
 use crate::rules::Placed;
 use crate::stderr::say;
@@ -326,10 +326,7 @@ impl FollowUp {
 
 /// Parses a share.
 fn share(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
+    within(text, 0.0..=1.0, "expected a number from 0 to 1")
 }
 
 /// Returns the schema or the contract of the command line.
@@ -460,21 +457,9 @@ impl<'a> Requests<'a> {
     fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {
         let (args, system) = (self.args, self.system(&usable));
         let schema::Usable { schema, unwrapped, rules, examples, .. } = usable;
-        let own = Defaults {
-            max_attempts: Some(3),
-            temperature: Some(TEMPERATURE),
-            timeout_seconds: Some(120.0),
-            ..Defaults::default()
-        };
-        let flags = Defaults {
-            max_attempts: args.max_attempts,
-            attempts_per_target: args.attempts_per_target,
-            temperature: args.sampling.temperature,
-            max_tokens: args.sampling.max_tokens,
-            timeout_seconds: args.timeout,
-            ..Defaults::default()
-        };
-        let defaults = flags.or(self.opened.defaults.clone()).or(own);
+        let mut flags = args.sampling.defaults(args.max_attempts, args.timeout);
+        flags.attempts_per_target = args.attempts_per_target;
+        let defaults = flags.or(self.opened.defaults.clone()).or(usual(3, Some(TEMPERATURE), 120.0));
         let builder = defaults.apply(Extractor::for_document("answer", schema));
         let policy = defaults.policy().filter(|_| !args.jsonl && self.opened.is_alone_on_loopback);
         // A server on this machine that is not running does not start while a person waits.

@@ -7,6 +7,7 @@ use formwork_oracle::wallet::Category;
 
 use super::wallets;
 use crate::exit::{Failed, Status};
+use crate::flags::within;
 use crate::stderr::say;
 use crate::{files, output};
 
@@ -45,8 +46,7 @@ pub(crate) struct Args {
 }
 
 fn price(text: &str) -> Result<f64, String> {
-    let price = text.parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0);
-    price.ok_or_else(|| "a price is a number of US dollars from 0, such as 3450.5".to_owned())
+    within(text, 0.0..=f64::MAX, "a price is a number of US dollars from 0, such as 3450.5")
 }
 
 pub(super) fn run(args: &Args) -> Result<Status, Failed> {

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::Error;
 use formwork_extract::{CancellationToken, ExtractorBuilder};
@@ -12,7 +11,7 @@ use serde_json::Value;
 use super::attempts::Attempts;
 use crate::commands::extract::one;
 use crate::exit::{Failed, Status};
-use crate::flags::{Sampling, seconds, set};
+use crate::flags::{Sampling, seconds, set, usual};
 use crate::ledger::Recording;
 use crate::targets::Targets;
 use crate::{files, interrupt};
@@ -87,18 +86,8 @@ async fn ask(
     let opened = args.targets.open(providers, args.verbose).await?;
     opened.say_how_small_the_default_model_is();
     let recorder = opened.recorder(ledger, "shape run");
-    let own = Defaults {
-        max_attempts: Some(formwork_shape::policy().attempts),
-        timeout_seconds: Some(300.0),
-        ..Defaults::default()
-    };
-    let flags = Defaults {
-        max_attempts: args.max_retries.map(|retries| retries + 1),
-        max_tokens: args.sampling.max_tokens,
-        timeout_seconds: args.timeout,
-        temperature: args.sampling.temperature,
-        ..Defaults::default()
-    };
+    let own = usual(formwork_shape::policy().attempts, None, 300.0);
+    let flags = args.sampling.defaults(args.max_retries.map(|retries| retries + 1), args.timeout);
     let settings = flags.or(opened.defaults.clone()).or(own);
     let policy = settings.limit(formwork_shape::policy());
     let builder = ShapeRunner::builder(shape);
