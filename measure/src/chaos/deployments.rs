@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::commands::{Commands, free, server, started_server, three_ports};
 use super::play::answers::Faults;
+use super::play::checker::Found;
 use super::play::files::Files;
 use super::play::invoice;
 use super::play::process::killed;
@@ -105,7 +106,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Played
     let strayed = if play.pools { reached(&first, 'w') + reached(&second, 'd') } else { 0 };
     let (mut tables, mut wrong) = (Vec::new(), Vec::new());
     for (name, files, numbers) in [("old", &old, first), ("new", &new, second)] {
-        let found = files.check(numbers, &record)?;
+        let found = Found::of(files, numbers, &record)?;
         let [old, new, both] = rows;
         let table = Table::default().with("contract", name).with("rows", play.rows);
         let table = table.with("rows of old workers, new workers, both", format!("{old}, {new}, {both}"));

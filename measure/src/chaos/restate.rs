@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::balancer::Balancer;
 use super::commands::{Commands, free, server, started_server, three_ports};
 use super::play::answers::Faults;
+use super::play::checker::Found;
 use super::play::files::Files;
 use super::play::invoice;
 use super::play::process::{killed, signal};
@@ -247,7 +248,7 @@ pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Played
     if play.pauses > 0 {
         record.stopped(long_faults(&files.out, PAUSE)?);
     }
-    let mut found = files.check(0..play.rows, &record)?;
+    let mut found = Found::of(&files, 0..play.rows, &record)?;
     let (known, uncertain) = files.counted()?;
     found.counts = vec![[known, found.calls, uncertain]];
     // An execution whose row Restate gave to another worker can end its call long after a kill. The store has that call as uncertain.

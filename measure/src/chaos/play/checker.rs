@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::files::counts_of_rows;
+use super::files::{Files, counts_of_rows};
 use super::invoice;
 use super::record::{InFlight, Record, digest};
 use crate::Failure;
@@ -55,6 +55,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Compares the results of these rows with the provider's record, and examines the files of the batch.
+    pub(crate) fn of(files: &Files, rows: Range<u64>, record: &Record) -> Result<Self, Failure> {
+        Ok(Self { integrity: files.integrity()?, ..check(&files.out, rows, record)? })
+    }
+
     /// Returns the errors, among them that of SQLite's check of the files.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
@@ -133,7 +138,7 @@ impl Found {
 }
 
 /// Reads the result files of a folder, and compares these rows with the provider's record.
-pub(crate) fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<Found, Failure> {
+fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<Found, Failure> {
     let record = &record.within(&rows);
     let in_flight = record.in_flight();
     let mut found = Found {

@@ -9,9 +9,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::checker::{self, Found};
 use super::invoice;
-use super::record::Record;
 use crate::Failure;
 
 /// The input, the contract, the configuration and the folder of a batch.
@@ -83,13 +81,8 @@ impl Files {
         Ok(counts.values().fold((0, 0), |(known, uncertain), row| (known + row.0, uncertain + row.1)))
     }
 
-    /// Compares the results of these rows with the provider's record, and examines the files of the batch.
-    pub(crate) fn check(&self, rows: Range<u64>, record: &Record) -> Result<Found, Failure> {
-        Ok(Found { integrity: self.integrity()?, ..checker::check(&self.out, rows, record)? })
-    }
-
     /// Returns SQLite's report on the state of the batch: `ok`.
-    fn integrity(&self) -> Result<String, Failure> {
+    pub(super) fn integrity(&self) -> Result<String, Failure> {
         let of = |name: &str| {
             let file = rusqlite::Connection::open(self.out.join(name))?;
             file.query_row("PRAGMA integrity_check", [], |row| row.get(0))

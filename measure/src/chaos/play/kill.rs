@@ -81,7 +81,7 @@ pub(crate) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, 
     let played = kill_and_resume(play, formwork, &provider, &files, started);
     let seconds = started.elapsed().as_secs_f64();
     let seen = played.and_then(|Counts { kills, terms, full, counts }| {
-        let found = Found { counts, ..files.check(0..play.rows, &provider.record())? };
+        let found = Found { counts, ..Found::of(&files, 0..play.rows, &provider.record())? };
         Ok(Seen { found, kills, terms, seconds, max_open: provider.max_open(), full })
     });
     if play.full_disk {

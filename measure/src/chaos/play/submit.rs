@@ -94,7 +94,7 @@ pub(crate) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Submit
         }
         is_first |= !files.out.join("ledger.db").exists();
     }
-    let found = Found { counts, ..files.check(0..play.rows, &provider.record())? };
+    let found = Found { counts, ..Found::of(&files, 0..play.rows, &provider.record())? };
     Ok(Submitted {
         found,
         kills,
