@@ -2,13 +2,13 @@
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use formwork_core::{Severity, Violation};
-use formwork_json::{JsonPath, Span, line_column, locate, locate_key};
+use formwork_json::{JsonPath, Places, Span, line_column};
 
 use crate::color;
 
-/// Formats a violation with its location in the text of a document.
-pub(crate) fn violation(file: &str, text: &str, violation: &Violation) -> String {
-    let (span, label) = place(text, violation);
+/// Formats a violation with its location in the text of a document, whose `places` include its path.
+pub(crate) fn violation(file: &str, text: &str, places: &Places<'_>, violation: &Violation) -> String {
+    let (span, label) = place(text, places, violation);
     let level = if violation.severity == Severity::Error { Level::ERROR } else { Level::WARNING };
     at(file, text, span, level, &violation.to_string(), &label)
 }
@@ -21,16 +21,16 @@ pub(crate) fn message(file: &str, text: &str, at_byte: usize, message: &str) -> 
 }
 
 /// Returns the part of the text that a violation marks, and the label of the mark.
-fn place(text: &str, violation: &Violation) -> (Span, String) {
+fn place(text: &str, places: &Places<'_>, violation: &Violation) -> (Span, String) {
     let path = &violation.path;
-    let whole = |path: &JsonPath| locate(text, path);
+    let whole = |path: &JsonPath| places.value(path);
     match violation.rule.as_str() {
         "required" | "dependentRequired" => {
             let owner = path.parent().and_then(|parent| whole(&parent)).unwrap_or_default();
             (first_byte(owner), format!("this object has no `{}`", last(path)))
         }
         "additionalProperties" | "unevaluatedProperties" | "propertyNames" => {
-            (locate_key(text, path).or_else(|| whole(path)).unwrap_or_default(), violation.detail())
+            (places.key(path).or_else(|| whole(path)).unwrap_or_default(), violation.detail())
         }
         _ => {
             let span = whole(path).unwrap_or_default();

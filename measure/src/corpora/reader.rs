@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formwork_core::{Level, Outline, Outlook, Reader, Structure};
-use formwork_json::{JsonPath, Segment, Span, locate, locate_key};
+use formwork_json::{JsonPath, Places, Segment, Span, locate};
 use formwork_schema::compile;
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::paths::LocationSegment;
@@ -87,10 +87,11 @@ fn end_of(error: &jsonschema::ValidationError<'_>, document: &str) -> Option<(us
         })
         .collect();
     let span = match error.kind() {
-        Kind::AdditionalProperties { unexpected } => unexpected
-            .iter()
-            .filter_map(|name| locate_key(document, &path.key(name)))
-            .min_by_key(|span| span.end),
+        Kind::AdditionalProperties { unexpected } => {
+            let paths: Vec<JsonPath> = unexpected.iter().map(|name| path.key(name)).collect();
+            let places = Places::find(document, &paths);
+            paths.iter().filter_map(|path| places.key(path)).min_by_key(|span| span.end)
+        }
         _ if path.get(&serde_json::from_str(document).ok()?)?.is_object() => None,
         _ if path.get(&serde_json::from_str(document).ok()?)?.is_array() => None,
         _ => locate(document, &path),

@@ -8,7 +8,7 @@ use formwork_core::{
     Coerce, Context, Contract, Inline, JsonPath, Report, Rule, Rules, Violation, Warning, WarningKind,
     declares_coercion, precision,
 };
-use formwork_json::{Level, read};
+use formwork_json::{Level, Places, read};
 use formwork_schema::{Compiled, Formats, compile_with, lint};
 use serde_json::Value;
 
@@ -241,8 +241,10 @@ impl Examiner<'_> {
         unkept.extend(files::unkept(&candidate.rounded));
         found.left_out += unkept.left_out();
         found.violations.splice(0..0, unkept.violations().iter().cloned());
+        let paths: Vec<JsonPath> = found.violations.iter().map(|violation| violation.path.clone()).collect();
+        let places = Places::find(&text, &paths);
         for violation in &mut found.violations {
-            violation.span = formwork_json::locate(&text, &violation.path);
+            violation.span = places.value(&violation.path);
         }
         if !quiet {
             for edit in &candidate.edits {
@@ -251,7 +253,7 @@ impl Examiner<'_> {
             }
             found.warnings.iter().for_each(|warning| say!("warning: {name}: {warning}"));
             for violation in &found.violations {
-                output::text(&snippet::violation(&name, &text, violation))?;
+                output::text(&snippet::violation(&name, &text, &places, violation))?;
             }
             let hidden = match found.left_out {
                 0 => String::new(),

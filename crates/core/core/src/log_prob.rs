@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formwork_json::{JsonPath, locate_all};
+use formwork_json::{JsonPath, Places};
 use serde::{Deserialize, Serialize};
 
 /// A token of an answer: the length of its text in bytes, and the natural logarithm of its probability, in thousandths.
@@ -62,7 +62,7 @@ impl LogProbs {
     pub(crate) fn of_leaves<'p>(
         &self,
         text: &str,
-        paths: impl IntoIterator<Item = &'p JsonPath>,
+        paths: impl IntoIterator<Item = &'p JsonPath> + Clone,
     ) -> Vec<Option<Tokens>> {
         let total: usize = self.0.iter().map(|token| token.length as usize).sum();
         // The beginning of an answer may be given, and has no tokens.
@@ -81,7 +81,8 @@ impl LogProbs {
             let first = logs.map(f64::exp).find(|probability| *probability < CERTAIN).unwrap_or(1.0);
             Some(Tokens { product, first })
         };
-        locate_all(text, paths).into_iter().map(|span| span.and_then(of)).collect()
+        let places = Places::find(text, paths.clone());
+        paths.into_iter().map(|path| places.value(path).and_then(of)).collect()
     }
 }
 

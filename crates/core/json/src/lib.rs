@@ -39,7 +39,7 @@ pub use edit::{Edit, EditKind, Level};
 pub use equal::{compare, is_same};
 pub use error::ReadError;
 pub use lexer::{Event, Kind, Lexer, Position, Token, characters, unquoted};
-pub use locate::{locate, locate_all, locate_key, values_around};
+pub use locate::{Places, locate, values_around};
 pub use number::Rounded;
 pub use path::{JsonPath, PathError, Segment, escape, unescape};
 pub use pattern::{PathPattern, PatternStep};

@@ -1,6 +1,6 @@
 //! Finds the bytes of values in a JSON text. The text has to be JSON: the walk ends at the first syntax error.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::lexer::unquoted;
 use crate::{Event, JsonPath, Kind, Level, Lexer, Segment, Span, Token};
@@ -17,43 +17,131 @@ use crate::{Event, JsonPath, Kind, Level, Lexer, Segment, Span, Token};
 /// # Ok::<(), formwork_json::PathError>(())
 /// ```
 pub fn locate(text: &str, path: &JsonPath) -> Option<Span> {
-    let mut finder = Finder::new(path);
-    walk(text, &mut finder);
-    finder.found
+    Places::find(text, [path]).value(path)
 }
 
-/// Returns the bytes of the values at several paths like [`locate`], in one walk over the text.
+/// The bytes of values and names in a JSON text, found in one walk over it, whose time does not grow with the number of paths.
 ///
 /// ```
-/// use formwork_json::locate_all;
-///
-/// let text = r#"{"name": "Ada", "age": 36}"#;
-/// let spans = locate_all(text, [&"$.age".parse()?, &"$.city".parse()?]);
-/// assert_eq!(spans.iter().map(|span| span.map(|span| span.of(text))).collect::<Vec<_>>(), [Some("36"), None]);
-/// # Ok::<(), formwork_json::PathError>(())
-/// ```
-pub fn locate_all<'p>(text: &str, paths: impl IntoIterator<Item = &'p JsonPath>) -> Vec<Option<Span>> {
-    let mut finders = Finders(paths.into_iter().map(Finder::new).collect());
-    if !finders.0.is_empty() {
-        walk(text, &mut finders);
-    }
-    finders.0.into_iter().map(|finder| finder.found).collect()
-}
-
-/// Returns the bytes of the *name* of the member at `path`, quotes included; `None` for an array item or the root.
-///
-/// ```
-/// use formwork_json::locate_key;
+/// use formwork_json::{JsonPath, Places};
 ///
 /// let text = r#"{"name": "Ada"}"#;
-/// assert_eq!(locate_key(text, &"$.name".parse()?).map(|span| span.of(text)), Some("\"name\""));
+/// let path = "$.name".parse()?;
+/// let places = Places::find(text, [&path]);
+/// assert_eq!(places.value(&path).map(|span| span.of(text)), Some("\"Ada\""));
+/// assert_eq!(places.key(&path).map(|span| span.of(text)), Some("\"name\""));
+/// assert_eq!(places.value(&JsonPath::root()).map(|span| span.of(text)), Some(text));
+/// assert_eq!(places.value(&"$.other".parse()?), None);
 /// # Ok::<(), formwork_json::PathError>(())
 /// ```
-pub fn locate_key(text: &str, path: &JsonPath) -> Option<Span> {
-    let Some(Segment::Key(_)) = path.last() else { return None };
-    let mut finder = Finder::new(path);
-    walk(text, &mut finder);
-    finder.found.and(finder.key)
+#[derive(Debug)]
+pub struct Places<'p> {
+    /// The steps of all paths as a tree, whose root comes first.
+    steps: Vec<Step<'p>>,
+    /// The steps to the current position of the walk; `None` where no path leads.
+    open: Vec<Option<usize>>,
+}
+
+#[derive(Debug, Default)]
+struct Step<'p> {
+    names: HashMap<&'p str, usize>,
+    indices: HashMap<usize, usize>,
+    value: Option<Span>,
+    key: Option<Span>,
+}
+
+impl<'p> Places<'p> {
+    /// Finds the values at these paths, and those around them.
+    pub fn find(text: &str, paths: impl IntoIterator<Item = &'p JsonPath>) -> Self {
+        let mut places = Self { steps: vec![Step::default()], open: vec![Some(0)] };
+        let mut paths = paths.into_iter().peekable();
+        if paths.peek().is_some() {
+            paths.for_each(|path| places.add(path));
+            walk(text, &mut places);
+        }
+        places
+    }
+
+    /// Returns the bytes of the value at a path, quotes and brackets included; `None` if the text has no such value, or if the path is not
+    /// one of those that were looked for or the beginning of one.
+    ///
+    /// If a name occurs several times in one object, the last one counts, as in the value that is read.
+    pub fn value(&self, path: &JsonPath) -> Option<Span> {
+        self.step(path)?.value
+    }
+
+    /// Returns the bytes of the *name* of the member at a path, quotes included, like [`value`](Self::value); `None` for an array item or
+    /// the root.
+    pub fn key(&self, path: &JsonPath) -> Option<Span> {
+        let step = self.step(path)?;
+        step.value.and(step.key)
+    }
+
+    fn step(&self, path: &JsonPath) -> Option<&Step<'p>> {
+        let next = |step: &Step<'p>, segment: &Segment| self.steps.get(step.child(segment)?);
+        path.segments().iter().try_fold(self.steps.first()?, next)
+    }
+
+    fn add(&mut self, path: &'p JsonPath) {
+        let mut at = 0;
+        for segment in path.segments() {
+            let new = self.steps.len();
+            let step = &mut self.steps[at];
+            at = match segment {
+                Segment::Key(name) => *step.names.entry(name).or_insert(new),
+                Segment::Index(index) => *step.indices.entry(*index).or_insert(new),
+            };
+            if at == new {
+                self.steps.push(Step::default());
+            }
+        }
+    }
+
+    /// Enters a member or an item. What an equal name led to before is forgotten.
+    fn enter(&mut self, child: impl Fn(&Step<'p>) -> Option<usize>, key: Option<Span>) {
+        let next = self.open.last().copied().flatten().and_then(|at| child(&self.steps[at]));
+        if let Some(at) = next {
+            if self.steps[at].value.is_some() {
+                self.forget(at);
+            }
+            self.steps[at].key = key;
+        }
+        self.open.push(next);
+    }
+
+    fn forget(&mut self, at: usize) {
+        let mut left = vec![at];
+        while let Some(at) = left.pop() {
+            let step = &mut self.steps[at];
+            step.value = None;
+            left.extend(step.names.values().chain(step.indices.values()));
+        }
+    }
+}
+
+impl Step<'_> {
+    fn child(&self, segment: &Segment) -> Option<usize> {
+        match segment {
+            Segment::Key(name) => self.names.get(name.as_str()).copied(),
+            Segment::Index(index) => self.indices.get(index).copied(),
+        }
+    }
+}
+
+impl Walker for Places<'_> {
+    fn key(&mut self, span: Span, name: &str) {
+        self.enter(|step| step.names.get(name).copied(), Some(span));
+    }
+
+    fn index(&mut self, index: usize) {
+        self.enter(|step| step.indices.get(&index).copied(), None);
+    }
+
+    fn value(&mut self, span: Span, _at: usize) {
+        if let Some(at) = self.open.pop().flatten() {
+            self.steps[at].value = Some(span);
+        }
+    }
 }
 
 /// Returns the paths of the values that are open at byte `at`, innermost first, and of the outermost values that are entirely in the
@@ -91,69 +179,6 @@ trait Walker {
     fn leave(&mut self) {}
     /// Visits a value after its members and items, with the byte that decided its end.
     fn value(&mut self, _span: Span, _at: usize) {}
-}
-
-struct Finder<'p> {
-    path: &'p [Segment],
-    /// The number of steps of `path` that lead to the current position of the walk.
-    matched: usize,
-    /// The depth of the walk, in members and items.
-    depth: usize,
-    found: Option<Span>,
-    key: Option<Span>,
-}
-
-impl<'p> Finder<'p> {
-    fn new(path: &'p JsonPath) -> Self {
-        Self { path: path.segments(), matched: 0, depth: 0, found: None, key: None }
-    }
-
-    fn step(&mut self, same: impl Fn(&Segment) -> bool) -> bool {
-        let here = self.matched == self.depth && self.path.get(self.depth).is_some_and(same);
-        if here {
-            self.matched += 1;
-            self.found = None; // of equal names the last one counts, also on the way
-        }
-        self.depth += 1;
-        here && self.matched == self.path.len()
-    }
-}
-
-impl Walker for Finder<'_> {
-    fn key(&mut self, span: Span, name: &str) {
-        if self.step(|segment| matches!(segment, Segment::Key(key) if key == name)) {
-            self.key = Some(span);
-        }
-    }
-
-    fn index(&mut self, index: usize) {
-        self.step(|segment| matches!(segment, Segment::Index(i) if *i == index));
-    }
-
-    fn value(&mut self, span: Span, _: usize) {
-        if self.matched == self.path.len() && self.depth == self.matched {
-            self.found = Some(span);
-        }
-        self.matched = self.matched.min(self.depth.saturating_sub(1));
-        self.depth = self.depth.saturating_sub(1);
-    }
-}
-
-/// Several finders that share one walk.
-struct Finders<'p>(Vec<Finder<'p>>);
-
-impl Walker for Finders<'_> {
-    fn key(&mut self, span: Span, name: &str) {
-        self.0.iter_mut().for_each(|finder| finder.key(span, name));
-    }
-
-    fn index(&mut self, index: usize) {
-        self.0.iter_mut().for_each(|finder| finder.index(index));
-    }
-
-    fn value(&mut self, span: Span, at: usize) {
-        self.0.iter_mut().for_each(|finder| finder.value(span, at));
-    }
 }
 
 struct Around {
@@ -264,7 +289,8 @@ mod tests {
     fn the_last_of_equal_names_counts() {
         let text = r#"{"a": 1, "a": 2}"#;
         assert_eq!(found(text, "$.a"), Some("2"));
-        assert_eq!(locate_key(text, &"$.a".parse().unwrap()), Some(Span::new(9, 12)));
+        let path = "$.a".parse().unwrap();
+        assert_eq!(Places::find(text, [&path]).key(&path), Some(Span::new(9, 12)));
     }
 
     #[test]
@@ -273,7 +299,10 @@ mod tests {
         let paths: Vec<JsonPath> =
             ["$.a.b", "$", "$.x", r#"$['c"'][0]"#, "$.a"].map(|path| path.parse().unwrap()).into();
         let alone: Vec<_> = paths.iter().map(|path| locate(text, path)).collect();
-        assert_eq!(locate_all(text, &paths), alone);
+        let places = Places::find(text, &paths);
+        assert_eq!(paths.iter().map(|path| places.value(path)).collect::<Vec<_>>(), alone);
         assert_eq!(alone.iter().filter(|span| span.is_some()).count(), 4);
+        let none = Places::find(text, []);
+        assert_eq!((none.value(&JsonPath::root()), none.key(&paths[0])), (None, None));
     }
 }

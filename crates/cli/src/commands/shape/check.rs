@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use formwork_json::Places;
+
 use crate::commands::extract::schema::shape_of;
 use crate::exit::{Failed, Status};
 use crate::{files, output, snippet};
@@ -41,8 +43,10 @@ pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     for document in &args.document {
         let text = files::text(document)?;
         let value = files::json_of(document, text.as_bytes())?;
-        for violation in shape.validate(&value) {
-            output::text(&snippet::violation(&files::name(document), &text, &violation))?;
+        let violations = shape.validate(&value);
+        let places = Places::find(&text, violations.iter().map(|violation| &violation.path));
+        for violation in &violations {
+            output::text(&snippet::violation(&files::name(document), &text, &places, violation))?;
             done = Status::Negative;
         }
     }

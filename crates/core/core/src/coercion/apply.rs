@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use formwork_json::{JsonPath, locate_all};
+use formwork_json::{JsonPath, Places};
 
-use super::change::Coerced;
 use super::convert::Converter;
 use super::declared::Coercion;
 use super::replace::replaced;
@@ -42,11 +41,9 @@ impl Contract {
             };
             let (mut made, wanted) = convert(&HashMap::new());
             if let (false, Some(text)) = (wanted.is_empty(), text) {
-                let spans = locate_all(text, wanted.iter());
-                let raw = wanted.iter().cloned().zip(spans);
-                let raw: HashMap<JsonPath, String> =
-                    raw.filter_map(|(path, span)| Some((path, span?.of(text).to_owned()))).collect();
-                made = convert(&raw).0;
+                let places = Places::find(text, &wanted);
+                let raw = |path: &JsonPath| Some((path.clone(), places.value(path)?.of(text).to_owned()));
+                made = convert(&wanted.iter().filter_map(raw).collect()).0;
             }
             if let Some((value, changes)) = made {
                 let found = self.schema_violations(&settled.value, cx).len();
@@ -76,12 +73,11 @@ impl Contract {
         }
         if let Some(text) = text.filter(|_| !settled.coerced.is_empty()) {
             // The item of a list that was made of one value is at the place of the list in the text.
-            let around = |change: &Coerced| change.path.parent().unwrap_or_default();
-            let around: Vec<JsonPath> = settled.coerced.iter().map(around).collect();
-            let own = locate_all(text, settled.coerced.iter().map(|change| &change.path));
-            let spans = own.into_iter().zip(locate_all(text, &around));
-            for (change, (own, around)) in settled.coerced.iter_mut().zip(spans) {
-                own.or(around).iter().for_each(|span| change.read_from(span.of(text)));
+            let paths: Vec<JsonPath> = settled.coerced.iter().map(|change| change.path.clone()).collect();
+            let places = Places::find(text, &paths);
+            for (change, path) in settled.coerced.iter_mut().zip(&paths) {
+                let around = || places.value(&path.parent().unwrap_or_default());
+                places.value(path).or_else(around).iter().for_each(|span| change.read_from(span.of(text)));
             }
         }
         if !settled.coerced.is_empty() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use formwork_json::{Candidate, Edit, JsonPath, Level, ReadError, Rounded, locate, locate_all, read, splice};
+use formwork_json::{Candidate, Edit, JsonPath, Level, Places, ReadError, Rounded, locate, read, splice};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -187,8 +187,10 @@ impl Question<'_> {
             self.judge(value, source, &rounded, problems);
         self.add_incomplete(&mut violations, &closed);
         if untouched {
-            let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
-            for (violation, span) in violations.iter_mut().zip(spans) {
+            let paths: Vec<JsonPath> = violations.iter().map(|violation| violation.path.clone()).collect();
+            let places = Places::find(&text, &paths);
+            for violation in &mut violations {
+                let span = places.value(&violation.path);
                 violation.span = span.map(|span| span.shifted(candidate.span.start));
             }
         }

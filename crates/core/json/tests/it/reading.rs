@@ -1,6 +1,8 @@
 //! Valid JSON is read unchanged, and nearly valid JSON with a report of the repairs.
 
-use formwork_json::{Candidate, Edit, EditKind, Level, ReadError, Span, locate, read, splice};
+use formwork_json::{
+    Candidate, Edit, EditKind, Level, Places, ReadError, Segment, Span, locate, read, splice,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -450,6 +452,16 @@ proptest! {
                 _ => {}
             }
             next += 1;
+        }
+        let places = Places::find(&text, &paths);
+        for path in &paths {
+            let read = |span: Option<Span>| serde_json::from_str::<Value>(span?.of(&text)).ok();
+            prop_assert_eq!(&read(places.value(path)).unwrap(), path.get(&value).unwrap());
+            let name = match path.last() {
+                Some(Segment::Key(name)) => Some(Value::from(name.as_str())),
+                _ => None,
+            };
+            prop_assert_eq!(read(places.key(path)), name);
         }
         let path = pick.get(&paths);
         let span = locate(&text, path).unwrap();

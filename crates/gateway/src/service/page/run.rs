@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use formwork_core::Time;
 use formwork_evidence::{Index, Status};
-use formwork_json::{JsonPath, Level, locate_all, read};
+use formwork_json::{JsonPath, Level, Places, read};
 use formwork_ledger::{RunDetail, StoredCall, StoredRun};
 use serde_json::Value;
 
@@ -183,20 +183,15 @@ fn call(call: StoredCall, started: Time, document: &mut Option<Value>) -> Call {
 fn located(text: &str, json: std::ops::Range<usize>, found: &[(&str, String)]) -> Vec<Mark> {
     let Some(document) = text.get(json.clone()) else { return Vec::new() };
     let paths: Vec<JsonPath> = found.iter().map(|(path, _)| path.parse().unwrap_or_default()).collect();
-    // A member that is missing is marked at its object.
-    let parents: Vec<JsonPath> = paths.iter().map(|path| path.parent().unwrap_or_default()).collect();
-    let parents = locate_all(document, &parents);
+    let places = Places::find(document, &paths);
     let characters = |bytes: usize| text.get(..json.start + bytes).unwrap_or(text).chars().count();
-    locate_all(document, &paths)
-        .into_iter()
-        .zip(parents)
-        .zip(found)
-        .filter_map(|((span, parent), (_, title))| {
-            let span = span.or(parent)?;
-            let (start, end) = (characters(span.start), characters(span.end));
-            Some(Mark { start, end, class: "violation", title: title.clone() })
-        })
-        .collect()
+    let mark = |(path, (_, title)): (&JsonPath, &(&str, String))| {
+        // A member that is missing is marked at its object.
+        let span = places.value(path).or_else(|| places.value(&path.parent()?))?;
+        let (start, end) = (characters(span.start), characters(span.end));
+        Some(Mark { start, end, class: "violation", title: title.clone() })
+    };
+    paths.iter().zip(found).filter_map(mark).collect()
 }
 
 /// Returns the values that a patch replaced, and replaces them in the document.
