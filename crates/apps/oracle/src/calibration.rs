@@ -257,6 +257,9 @@ mod tests {
     }
 
     proptest! {
+        // Each case resamples thrice.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn a_model_is_better_only_if_the_interval_says_so(
             pairs in prop::collection::vec([0_u16..1000, 0_u16..1000], MIN_WALLETS..80)

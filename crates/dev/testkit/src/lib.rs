@@ -4,6 +4,7 @@
 //! - [`VirtualClock`] advances instead of sleeping.
 //! - [`instance`] generates documents that satisfy a schema, [`near_misses`] documents that violate one keyword of it, and
 //!   [`schema`] and [`any_schema`] schemas.
+//! - [`each`] runs a test for several items at the same time.
 //! - [`aws_message`] writes a message of an event stream of AWS.
 //! - `Log`, with the feature `log`, captures the output of `tracing` for one thread.
 //! - `server`, with the feature of that name, is a scripted HTTP server on this machine.
@@ -19,6 +20,7 @@
 
 mod aws;
 mod clock;
+mod each;
 mod instance;
 #[cfg(feature = "log")]
 mod log;
@@ -30,6 +32,7 @@ pub mod server;
 
 pub use aws::aws_message;
 pub use clock::VirtualClock;
+pub use each::each;
 pub use instance::instance;
 #[cfg(feature = "log")]
 pub use log::{FmtSpan, Log};

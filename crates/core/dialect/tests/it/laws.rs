@@ -6,7 +6,7 @@ use std::sync::Arc;
 use formwork_core::{Enforcement, Lift, Lower as _, LowerRequest, Size, Tighten, lift};
 use formwork_dialect::profile::{LLGUIDANCE, Limits, Maps, Profile};
 use formwork_dialect::{Dialect, Dialects, Native, lower_value};
-use formwork_testkit::{any_schema, instance, schema};
+use formwork_testkit::{any_schema, each, instance, schema};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -34,7 +34,9 @@ static NARROW: Profile = {
 fn every_dialect_keeps_the_laws_of_lowering() {
     let (builtin, narrow) = (Dialects::builtin(), Native::new(&NARROW));
     let all = builtin.iter().map(|dialect| &**dialect).chain([&narrow as &dyn Dialect]);
-    assert_eq!(formwork_conformance::dialects(all), Ok(()));
+    let all: Vec<&dyn Dialect> = all.collect();
+    let halves = all.chunks(all.len().div_ceil(2));
+    each(halves, |half| assert_eq!(formwork_conformance::dialects(half.iter().copied()), Ok(())));
 }
 
 fn any_kind_of_schema() -> impl Strategy<Value = Value> {

@@ -5,6 +5,7 @@ use formwork_core::{
     Lift, LiftOp, Loss, LossKind, Lower as _, LowerRequest, Lowered, SchemaText, Tighten, lift,
 };
 use formwork_dialect::{Native, Prompt, lower_value};
+use formwork_testkit::each;
 use serde_json::{Value, json};
 
 use crate::model::{allows, matcher, sample};
@@ -113,7 +114,7 @@ fn recursion_is_said_by_every_dialect_that_has_it() {
         (list, deep(json!(null), |inner| json!({"value": 1, "next": inner}))),
         (mutual, deep(json!({}), |inner| json!({"other": {"node": inner}}))),
     ];
-    for (definition, document) in cases {
+    each(cases, |(definition, document)| {
         let other = json!({"type": "object", "properties": {"node": node}});
         let document = if document.is_null() { json!({"value": 0, "next": null}) } else { document };
         let by_name = json!({"$ref": "#/$defs/node", "$defs": {"node": definition, "other": other}});
@@ -131,7 +132,7 @@ fn recursion_is_said_by_every_dialect_that_has_it() {
                 assert!(acts.all(|loss| loss.keyword == "additionalProperties"), "{:?}", lowered.losses);
             }
         }
-    }
+    });
 }
 
 #[test]

@@ -39,7 +39,7 @@ async fn a_request_waits_for_the_end_of_a_pause_that_the_headers_before_it_ask_f
             .with_body("one\n.\n");
         let free =
             Reply::status(200).with_header("x-ratelimit-remaining-requests", "9").with_body("two\n.\n");
-        let server = server([limited, free.clone(), free]);
+        let server = server([limited, free]);
         let transport = transport(&server);
         let limits = ask(transport.clone()).await.unwrap().limits;
         assert_eq!(RateLimit::pause(&limits), pause, "{left} {reset}");
@@ -50,8 +50,6 @@ async fn a_request_waits_for_the_end_of_a_pause_that_the_headers_before_it_ask_f
         let passed = started.elapsed();
         let is_right = if waits { passed >= Duration::from_millis(500) } else { passed < seconds(15) };
         assert!(is_right, "{left} {reset}: {passed:?}");
-        // The second answer ended the pause.
-        assert!(ask(transport).await.is_ok());
     }
 }
 

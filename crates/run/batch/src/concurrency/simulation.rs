@@ -7,6 +7,7 @@ use std::f64::consts::TAU;
 use std::time::Duration;
 
 use formwork_core::{Counted, RateLimit, Usage};
+use formwork_testkit::each;
 
 use super::{Concurrency, Refusal};
 
@@ -240,7 +241,7 @@ fn the_bounds_are_found_whatever_the_latencies_and_limits() {
         random.lognormal(median, 0.2)
     };
     let grows = |now: f64| (now / 60.0).min(1.0).mul_add(95.0, 5.0);
-    for (name, target) in [
+    let targets = [
         ("lognormal, sigma 0.3", plain(|random, _| random.lognormal(0.3, 0.3))),
         ("lognormal, sigma 0.5", plain(usual)),
         ("lognormal, sigma 1.0", plain(|random, _| random.lognormal(0.3, 1.0))),
@@ -253,7 +254,8 @@ fn the_bounds_are_found_whatever_the_latencies_and_limits() {
         ("slow start, status 503", capacity(grows, OVERLOAD)),
         ("slow start, status 429", capacity(grows, RATE)),
         ("slow start, others wait", capacity(grows, WAITS)),
-    ] {
+    ];
+    each(targets, |(name, target)| {
         for seed in [1, 7] {
             let (found, best, refused) = beside_fixed(&target, seed, 30, length() as usize);
             println!("{name}, seed {seed}: {found:.1} of {best:.1} rows/s, {:.2} % refused", 100.0 * refused);
@@ -262,7 +264,7 @@ fn the_bounds_are_found_whatever_the_latencies_and_limits() {
                 "{name}, seed {seed}: {found} of {best}, {refused}"
             );
         }
-    }
+    });
 }
 
 #[test]

@@ -8,6 +8,7 @@ use formwork_batch::{Batch, Control, Ended, Engine as _, ProviderBatch, Stop, Vi
 use formwork_core::{Cost, Price, SharedProvider};
 use formwork_extract::{Backend, Budget, CancellationToken, Extractor};
 use formwork_openai::{OpenAi, OpenAiBatches};
+use formwork_testkit::each;
 use formwork_wire::Http;
 use formwork_wire::batch::{FileLimits, SharedBatchApi};
 use serde_json::{Value, json};
@@ -161,39 +162,44 @@ async fn a_file_has_no_more_bytes_than_it_may() {
     }
 }
 
-#[tokio::test]
-async fn nothing_is_submitted_twice_whenever_the_process_dies() {
-    for api in APIS {
-        let whole_run = Played::new(api, answer, Faults::default());
-        whole(10, 6, &whole_run).await;
-        let requests = whole_run.requests();
-        assert!(requests > 12, "{requests}");
-        for death in 0..requests {
-            for is_accepted in [false, true] {
-                let faults = Faults { death: Some((death, is_accepted)), ..Faults::default() };
-                let played = Played::new(api, answer, faults);
-                let folder = tempfile::tempdir().unwrap();
-                drop(Batch::create(folder.path(), &spec(1000), rows(10)).unwrap());
-                let engine = engine(&played).with_file_limits(of(6));
-                assert_eq!(work(folder.path(), &engine, &played).await, None);
-                let progress = View::open(folder.path()).unwrap().progress().unwrap();
-                let made = u64::from(played.calls().values().sum::<u32>());
-                assert!(
-                    progress.calls <= made && made <= progress.calls + progress.in_flight,
-                    "{api:?}, {death}, {is_accepted}: {made} calls, {progress:?}"
-                );
-                // The process dies, and the clock of the next one is behind.
-                let ended = work(folder.path(), &engine, &played).await;
-                assert_eq!(ended, Some(Ended::Done), "{api:?}, {death}, {is_accepted}");
-                check(folder.path(), 10);
-                let expected = (0..10).map(|row| (row, expected_calls(row))).collect();
-                assert_eq!(played.calls(), expected, "{api:?}, {death}, {is_accepted}");
-                let progress = View::open(folder.path()).unwrap().progress().unwrap();
-                let counts = (progress.calls, progress.in_flight, progress.uncertain);
-                assert_eq!(counts, (15, 0, 0), "{api:?}, {death}, {is_accepted}");
-                let submitted: usize = played.submitted().iter().map(Vec::len).sum();
-                assert_eq!(submitted, 15, "{api:?}, {death}, {is_accepted}");
-            }
+#[test]
+fn nothing_is_submitted_twice_whenever_the_process_dies() {
+    each(APIS, |api| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(nothing_is_submitted_twice(api));
+    });
+}
+
+async fn nothing_is_submitted_twice(api: Api) {
+    let whole_run = Played::new(api, answer, Faults::default());
+    whole(10, 6, &whole_run).await;
+    let requests = whole_run.requests();
+    assert!(requests > 12, "{requests}");
+    for death in 0..requests {
+        for is_accepted in [false, true] {
+            let faults = Faults { death: Some((death, is_accepted)), ..Faults::default() };
+            let played = Played::new(api, answer, faults);
+            let folder = tempfile::tempdir().unwrap();
+            drop(Batch::create(folder.path(), &spec(1000), rows(10)).unwrap());
+            let engine = engine(&played).with_file_limits(of(6));
+            assert_eq!(work(folder.path(), &engine, &played).await, None);
+            let progress = View::open(folder.path()).unwrap().progress().unwrap();
+            let made = u64::from(played.calls().values().sum::<u32>());
+            assert!(
+                progress.calls <= made && made <= progress.calls + progress.in_flight,
+                "{api:?}, {death}, {is_accepted}: {made} calls, {progress:?}"
+            );
+            // The process dies, and the clock of the next one is behind.
+            let ended = work(folder.path(), &engine, &played).await;
+            assert_eq!(ended, Some(Ended::Done), "{api:?}, {death}, {is_accepted}");
+            check(folder.path(), 10);
+            let expected = (0..10).map(|row| (row, expected_calls(row))).collect();
+            assert_eq!(played.calls(), expected, "{api:?}, {death}, {is_accepted}");
+            let progress = View::open(folder.path()).unwrap().progress().unwrap();
+            let counts = (progress.calls, progress.in_flight, progress.uncertain);
+            assert_eq!(counts, (15, 0, 0), "{api:?}, {death}, {is_accepted}");
+            let submitted: usize = played.submitted().iter().map(Vec::len).sum();
+            assert_eq!(submitted, 15, "{api:?}, {death}, {is_accepted}");
         }
     }
 }

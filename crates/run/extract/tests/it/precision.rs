@@ -1,6 +1,6 @@
 //! Numbers are exact: a number of an answer is kept digit by digit, rounded with a warning, or refused at its path.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use formwork_core::*;
 use formwork_dialect::{Dialects, lower_value};
@@ -58,6 +58,27 @@ fn documents() -> Vec<(Value, Value, &'static str)> {
     ]
 }
 
+/// A document with [`PLACEHOLDER`] for a number, its schema, the path of the number, a dialect, and the document as its answer.
+type Written = (Value, Value, JsonPath, Arc<dyn Lower>, String);
+
+/// The answer to each document in each dialect that has a place for the number.
+static ANSWERS: LazyLock<Vec<Written>> = LazyLock::new(|| {
+    let mut all = Vec::new();
+    for (document, schema, path) in documents() {
+        for dialect in Dialects::builtin().iter() {
+            let Ok(mut lowered) = dialect.lower(&LowerRequest::new(&schema)) else { continue };
+            lowered.schema.get_or_insert(true.into());
+            let answer = lower_value(&document, &lowered).map(|answer| answer.to_string());
+            // A closed dialect has no place for the members that the schema does not name.
+            if let Some(answer) = answer.filter(|answer| answer.contains(PLACEHOLDER)) {
+                let dialect = Arc::clone(dialect) as Arc<dyn Lower>;
+                all.push((document.clone(), schema.clone(), path.parse().unwrap(), dialect, answer));
+            }
+        }
+    }
+    all
+});
+
 fn numbers(model: &Arc<Scripted>, schema: &Value, dialect: Arc<dyn Lower>) -> ExtractorBuilder<Value> {
     let backend = Backend::from(Arc::clone(model)).with_mode(dialect);
     Extractor::for_document("numbers", schema.clone()).with_target(backend).with_max_attempts(1)
@@ -73,45 +94,31 @@ proptest! {
         fraction in prop::option::of("[0-9]{1,24}"),
     ) {
         let number = fraction.map_or(digits.clone(), |fraction| format!("{digits}.{fraction}"));
-        let mut answered = 0;
-        for (document, schema, path) in documents() {
-            for dialect in Dialects::builtin().iter() {
-                let Ok(lowered) = dialect.lower(&LowerRequest::new(&schema)) else { continue };
-                let mut written = lowered.clone();
-                written.schema.get_or_insert(true.into());
-                let Some(answer) = lower_value(&document, &written).map(|answer| answer.to_string()) else { continue };
-                // A closed dialect has no place for the members that the schema does not name.
-                if !answer.contains(PLACEHOLDER) {
-                    continue;
+        prop_assert!(ANSWERS.len() > 80, "{}", ANSWERS.len());
+        for (document, schema, path, dialect, answer) in ANSWERS.iter() {
+            let model = Arc::new(Scripted::new([answer.replace(PLACEHOLDER, &number).as_str()]));
+            let extractor = numbers(&model, schema, Arc::clone(dialect)).build().unwrap();
+            let place = format!("{} {number} in {document} as {answer}", dialect.name());
+            let rounded = formwork_json::rounded(&number);
+            match (extractor.extract_blocking(TEXT), rounded.as_slice()) {
+                (Ok(outcome), kept) => {
+                    let value = path.get(&outcome.value).unwrap().to_string();
+                    prop_assert_eq!(value.parse::<f64>().unwrap(), number.parse::<f64>().unwrap(), "{}", &place);
+                    prop_assert!(value == number || number.contains('.'), "{value}: {place}");
+                    prop_assert!(kept.iter().all(|number| number.is_tolerable()), "{place}");
+                    let rounded = outcome.warnings.iter().filter(|it| it.kind == WarningKind::Rounded);
+                    let rounded: Vec<_> = rounded.map(|warning| warning.path.clone()).collect();
+                    prop_assert_eq!(rounded, vec![Some(path.clone()); kept.len()], "{}", place);
                 }
-                let model = Arc::new(Scripted::new([answer.replace(PLACEHOLDER, &number).as_str()]));
-                let extractor = numbers(&model, &schema, Arc::clone(dialect) as Arc<dyn Lower>);
-                let extractor = extractor.build().unwrap();
-                let path: JsonPath = path.parse().unwrap();
-                let place = format!("{} {number} in {document} as {answer}", dialect.name());
-                let rounded = formwork_json::rounded(&number);
-                answered += 1;
-                match (extractor.extract_blocking(TEXT), rounded.as_slice()) {
-                    (Ok(outcome), kept) => {
-                        let value = path.get(&outcome.value).unwrap().to_string();
-                        prop_assert_eq!(value.parse::<f64>().unwrap(), number.parse::<f64>().unwrap(), "{}", &place);
-                        prop_assert!(value == number || number.contains('.'), "{value}: {place}");
-                        prop_assert!(kept.iter().all(|number| number.is_tolerable()), "{place}");
-                        let rounded = outcome.warnings.iter().filter(|it| it.kind == WarningKind::Rounded);
-                        let rounded: Vec<_> = rounded.map(|warning| warning.path.clone()).collect();
-                        prop_assert_eq!(rounded, vec![Some(path); kept.len()], "{}", place);
-                    }
-                    (Err(error), [refused]) => {
-                        prop_assert!(!refused.is_tolerable(), "{error}: {place}");
-                        let violations = &error.best().unwrap().violations;
-                        let named = violations.iter().find(|violation| violation.rule == "precision").unwrap();
-                        prop_assert_eq!((&named.path, &named.found), (&path, &number), "{}", place);
-                    }
-                    (Err(error), _) => prop_assert!(false, "{error}: {place}"),
+                (Err(error), [refused]) => {
+                    prop_assert!(!refused.is_tolerable(), "{error}: {place}");
+                    let violations = &error.best().unwrap().violations;
+                    let named = violations.iter().find(|violation| violation.rule == "precision").unwrap();
+                    prop_assert_eq!((&named.path, &named.found), (path, &number), "{}", place);
                 }
+                (Err(error), _) => prop_assert!(false, "{error}: {place}"),
             }
         }
-        prop_assert!(answered > 80, "{answered}");
     }
 }
 
