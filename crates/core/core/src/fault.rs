@@ -101,7 +101,7 @@ impl std::fmt::Display for FaultKind {
 
 /// The failure of a call: there is no answer. A defect of an answer is a [`Violation`](crate::Violation) instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[error("{kind}: {message}")]
+#[error("{}: {message}", self.words())]
 #[non_exhaustive]
 pub struct Fault {
     /// The class that retry policies decide by.
@@ -160,6 +160,25 @@ impl Fault {
             code: None,
             param: None,
         }
+    }
+
+    /// Returns whether the server failed internally: a response with a status of a server error other than 503 and 529, by which a
+    /// server says that it is overloaded. Such a fault has the kind [`FaultKind::Overloaded`] as well.
+    ///
+    /// ```
+    /// use formwork_core::{Fault, FaultKind};
+    ///
+    /// let fault = |status| Fault::new(FaultKind::Overloaded, "oh no").with_status(status);
+    /// assert_eq!(fault(500).to_string(), "server error: oh no");
+    /// assert!(fault(500).is_server_error() && !fault(529).is_server_error());
+    /// ```
+    pub fn is_server_error(&self) -> bool {
+        let is_error = |status| status >= 500 && !matches!(status, 503 | 529);
+        self.kind == FaultKind::Overloaded && self.status.is_some_and(is_error)
+    }
+
+    fn words(&self) -> &'static str {
+        if self.is_server_error() { "server error" } else { self.kind.words() }
     }
 
     crate::setters! {

@@ -10,8 +10,8 @@ use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::root::opening;
 use crate::{
-    Ask, Call, ClientRequest, Enforcement, Estimates, Failure, Finish, LowerRequest, Lowered, Message, Plan,
-    Role, Rule, Sampling, SamplingParameter, Target, Tighten,
+    Ask, Call, ClientRequest, Enforcement, Estimates, Failure, Finish, LowerRequest, Lowered, MAX_PREVIOUS,
+    Message, Plan, Role, Rule, Sampling, SamplingParameter, Target, Tighten, spaced,
 };
 
 impl Run {
@@ -59,6 +59,7 @@ impl Run {
                 let mut messages = with_instruction(&self.input.messages, instruction.as_ref());
                 client = self.client(instruction.as_ref());
                 task_messages = messages.len();
+                messages.extend(self.patched());
                 messages.push(Arc::new(Message::user(self.patch_words(plan, paths))));
                 (Arc::new(lowered), messages)
             }
@@ -126,6 +127,13 @@ impl Run {
         if !Estimates::is_cheaper(patch, own) {
             self.request = there.request;
         }
+    }
+
+    /// Returns the answer that a patch is about, where the dialogue has another turn of the model, which would be taken for it.
+    fn patched(&self) -> Option<Arc<Message>> {
+        let draft = self.drafts.current()?;
+        self.input.messages.iter().find(|message| message.role == Role::Assistant)?;
+        Some(Arc::new(Message::assistant(cut_bytes(&spaced(&draft.value), MAX_PREVIOUS))))
     }
 
     /// Returns whether the token limit cut the last answer off.

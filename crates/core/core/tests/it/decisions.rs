@@ -148,6 +148,20 @@ fn after_a_wrong_patch_the_document_with_the_patch_is_quoted() {
     assert!(messages.iter().any(|message| quoted(&message.text())), "{messages:?}");
 }
 
+/// An earlier turn of the model would be taken for the answer that a patch is about. Without one the answer is left out.
+#[test]
+fn a_patch_in_a_dialogue_follows_its_answer() {
+    let dialogue = [Message::user("Hi."), Message::assistant("Hello."), Message::user("Score this wallet.")];
+    for (input, has_answer) in [(input(), false), (Input::new(dialogue), true)] {
+        let driven = drive(&plan(Policy::new(2)), input, &[Reply::Says(BAD_RANGE), Reply::Says(GOOD)]);
+        let messages = &driven.calls[1].2.messages;
+        let [.., before, patch] = &messages[..] else { panic!("{messages:?}") };
+        assert!(patch.text().contains("except for some values"), "{messages:?}");
+        let is_answer = before.role == Role::Assistant && before.text().contains("\"parts\"");
+        assert_eq!(is_answer, has_answer, "{messages:?}");
+    }
+}
+
 #[test]
 fn an_answer_beside_a_call_of_a_tool_is_an_answer() {
     let of =
