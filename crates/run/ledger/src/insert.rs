@@ -166,6 +166,12 @@ fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
+fn add<const N: usize>(sums: &mut [i64; N], more: [u64; N]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum = sum.saturating_add(number(more));
+    }
+}
+
 /// The sums that a group adds to the hours.
 #[derive(Default)]
 struct Rollups<'a> {
@@ -191,9 +197,7 @@ impl<'a> Rollups<'a> {
             u64::from(run.micro_usd.is_none()),
             millis,
         ];
-        for (sum, more) in sums.iter_mut().zip(more) {
-            *sum = sum.saturating_add(number(more));
-        }
+        add(sums, more);
         let class = if run.cached { -1 } else { bucket(millis) };
         let is_first = !run.cached && run.call_count() <= 1 && run.outcome == RunOutcome::Ok;
         let more = [
@@ -209,9 +213,7 @@ impl<'a> Rollups<'a> {
         let names = ["".into(), contract.into(), run.model.as_str().into(), key.into()];
         for (dimension, name) in (0..).zip(names) {
             let sums = self.days.entry((day, dimension, name, class)).or_default();
-            for (sum, more) in sums.iter_mut().zip(more) {
-                *sum = sum.saturating_add(number(more));
-            }
+            add(sums, more);
         }
         let is_rejected = |call: &&StoredCall| call.class != ACCEPTED && call.class != PROBE;
         for call in run.calls.iter().filter(is_rejected) {
@@ -231,19 +233,9 @@ impl<'a> Rollups<'a> {
     fn write(self, connection: &Connection) -> rusqlite::Result<()> {
         let mut insert = connection.prepare_cached(HOURLY_RUN)?;
         for ((hour, contract, model, outcome), sums) in self.runs {
-            let [runs, calls, input_tokens, output_tokens, micro_usd, unpriced, millis] = sums;
+            let [runs, calls, input, output, micro_usd, unpriced, millis] = sums;
             insert.execute(params![
-                hour,
-                contract,
-                model,
-                outcome,
-                runs,
-                calls,
-                input_tokens,
-                output_tokens,
-                micro_usd,
-                unpriced,
-                millis
+                hour, contract, model, outcome, runs, calls, input, output, micro_usd, unpriced, millis
             ])?;
         }
         let mut insert = connection.prepare_cached(DAILY_RUN)?;

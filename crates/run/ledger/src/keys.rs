@@ -44,9 +44,10 @@ fn key(row: &Row<'_>) -> rusqlite::Result<Key> {
     })
 }
 
-fn by_name(connection: &Connection, name: &str) -> rusqlite::Result<Option<Key>> {
-    let sql = format!("SELECT {COLUMNS} FROM key WHERE name = ?1");
-    connection.prepare_cached(&sql)?.query_row([name], key).optional()
+/// Returns the key with this value in a column.
+fn find(connection: &Connection, column: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<Option<Key>> {
+    let sql = format!("SELECT {COLUMNS} FROM key WHERE {column} = ?1");
+    connection.prepare_cached(&sql)?.query_row([value], key).optional()
 }
 
 /// API keys. These methods block until the write is durable; call them on a blocking thread in a service.
@@ -79,7 +80,7 @@ impl Ledger {
                     new.max_open,
                 ],
             )?;
-            if rows == 0 { Ok(None) } else { by_name(connection, &new.name) }
+            if rows == 0 { Ok(None) } else { find(connection, "name", &new.name) }
         });
         match added? {
             Some(key) => Ok((key, secret)),
@@ -103,7 +104,10 @@ impl Ledger {
     /// # Errors
     /// [`Error::NoSuchKey`], [`Error::Storage`].
     pub fn key(&self, name: &str) -> Result<Key, Error> {
-        self.core().store.read(|connection| by_name(connection, name))?.ok_or_else(|| self.no_such_key(name))
+        self.core()
+            .store
+            .read(|connection| find(connection, "name", name))?
+            .ok_or_else(|| self.no_such_key(name))
     }
 
     /// Returns whether the ledger has any key, revoked ones included. A service without keys may be open to this machine. That
@@ -134,7 +138,7 @@ impl Ledger {
         let revoked = self.key_job(move |connection| {
             let sql = "UPDATE key SET revoked = coalesce(revoked, ?2) WHERE name = ?1";
             connection.execute(sql, params![key_name, number(now.0)])?;
-            by_name(connection, &key_name)
+            find(connection, "name", &key_name)
         });
         revoked?.ok_or_else(|| self.no_such_key(name))
     }
@@ -149,7 +153,7 @@ impl Ledger {
         let rotated = self.key_job(move |connection| {
             let sql = "UPDATE key SET hash = ?2, hint = ?3 WHERE name = ?1 AND revoked IS NULL";
             let rows = connection.execute(sql, params![key_name, hashed, hint])?;
-            Ok(by_name(connection, &key_name)?.map(|key| (key, rows > 0)))
+            Ok(find(connection, "name", &key_name)?.map(|key| (key, rows > 0)))
         });
         match rotated? {
             Some((key, true)) => Ok((key, secret)),
@@ -174,10 +178,7 @@ impl Ledger {
             Some(key) => key,
             None => {
                 let changes = core.known.changes();
-                let sql = format!("SELECT {COLUMNS} FROM key WHERE hash = ?1");
-                let found = core
-                    .store
-                    .read(|connection| connection.prepare_cached(&sql)?.query_row([hashed], key).optional());
+                let found = core.store.read(|connection| find(connection, "hash", hashed));
                 match found {
                     Ok(key) => {
                         let key = key.ok_or(KeyError::Unknown)?;
@@ -199,10 +200,8 @@ impl Ledger {
 
     /// Returns a key by its number, as far as it is known.
     pub(crate) fn known_key(&self, id: KeyId) -> Option<Key> {
-        let sql = format!("SELECT {COLUMNS} FROM key WHERE id = ?1");
-        let read =
-            |connection: &Connection| connection.prepare_cached(&sql)?.query_row([id.0], key).optional();
-        self.core().store.read(read).unwrap_or_else(|_| self.core().known.by_id(id))
+        let core = self.core();
+        core.store.read(|connection| find(connection, "id", id.0)).unwrap_or_else(|_| core.known.by_id(id))
     }
 
     /// Writes, and forgets the keys that were looked up before anybody hears of it.

@@ -124,15 +124,11 @@ impl Ledger {
             coalesce(sum(reserved) FILTER (WHERE ended IS NULL), 0), count(*) FILTER (WHERE planned < ?1) FROM answer";
         self.core().store.read(|connection| {
             connection.query_row(sql, [number(before.0)], |row| {
-                let [batches, calls, values, micro_usd, open, open_micro_usd, older] = [
-                    count(row, 0)?,
-                    count(row, 1)?,
-                    count(row, 2)?,
-                    count(row, 3)?,
-                    count(row, 4)?,
-                    count(row, 5)?,
-                    count(row, 6)?,
-                ];
+                let mut all = [0; 7];
+                for (column, sum) in all.iter_mut().enumerate() {
+                    *sum = count(row, column)?;
+                }
+                let [batches, calls, values, micro_usd, open, open_micro_usd, older] = all;
                 Ok(Answers { batches, calls, values, micro_usd, open, open_micro_usd, older })
             })
         })

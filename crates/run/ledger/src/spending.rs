@@ -261,16 +261,15 @@ impl Hold {
         let (done, end) = oneshot::channel();
         let (core, actual) = (self.ledger.weak(), actual.min(MAX_AMOUNT));
         let mut done = Some(done);
-        if let Place::Memory { .. } = self.place {
-            self.ledger.core().memory.settle(self.key, self.amount, actual);
+        let Self { key, place, amount, .. } = *self;
+        let is_in_memory = matches!(place, Place::Memory { .. });
+        if is_in_memory {
+            self.ledger.core().memory.settle(key, amount, actual);
             // The caller does not wait for a file that may stay as it is for long.
             done.take().map(|done| done.send(Ok(())));
         }
-        let reserved = (!matches!(self.place, Place::Memory { .. })).then_some(self.amount);
-        let is_in_memory = reserved.is_none();
-        let (key, place) = (self.key, self.place);
-        let settlement =
-            Settlement { key, place, reserved: reserved.unwrap_or(0), actual, is_in_memory, core, done };
+        let reserved = if is_in_memory { 0 } else { amount };
+        let settlement = Settlement { key, place, reserved, actual, is_in_memory, core, done };
         self.ledger.submit_job(Box::new(settlement));
         Committed::new(end)
     }
