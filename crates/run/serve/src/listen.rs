@@ -16,8 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::addresses::Addresses;
 use crate::patience::Impatient;
+use crate::seats::Seats;
 use crate::tls::Tls;
 
 /// The interval of a timer without a task. Setting a timer that is due before all others writes to a file descriptor, which wakes the
@@ -169,7 +169,7 @@ where
     let listener = TcpListener::from_std(listener)?;
     let max = limits.max.min(by_files().unwrap_or(usize::MAX)).clamp(1, Semaphore::MAX_PERMITS);
     let places = Arc::new(Semaphore::new(max));
-    let addresses = Addresses::new(limits.max_per_address.min(max - max / 4).max(1));
+    let (addresses, max_of_each) = (Seats::default(), limits.max_per_address.min(max - max / 4).max(1));
     let mut open = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     let mut tick = tokio::time::interval(TICK);
@@ -180,7 +180,7 @@ where
             Some(_) = open.join_next() => {}
             (place, accepted) = accept(&places, &listener) => match accepted {
                 Ok((socket, address)) => {
-                    if let Some(seat) = addresses.seat(address.ip()) {
+                    if let Some(seat) = addresses.connect(address.ip(), max_of_each) {
                         let talk = talk((socket, address.ip()), answer.clone(), limits.clone(), draining.0.subscribe());
                         open.spawn(async move {
                             let _held = (place, seat);
