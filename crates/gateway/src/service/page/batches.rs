@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use formwork_batch::{BatchError, Control, Progress, Stop, View};
-use formwork_ledger::format_usd;
 
+use super::sum;
 use super::table::{Cell, Table};
 
 /// The maximum number of batches on the page: the last ones by name.
@@ -53,7 +53,7 @@ impl Batches {
                         progress.rejected.into(),
                         progress.calls.into(),
                         rate.map_or("-".to_owned(), |rate| format!("{rate:.0}")).into(),
-                        cost(&progress).into(),
+                        sum(progress.micro_usd, progress.unpriced, "calls").into(),
                     ]);
                     let reason = |(reason, rows): (&String, &u64)| {
                         vec![name.as_str().into(), reason.into(), rows.into()]
@@ -63,20 +63,10 @@ impl Batches {
                 Err(error) => rows.push(unreadable(&name, &error)),
             }
         }
-        let head = &[
-            "batch",
-            "from",
-            "state",
-            "rows",
-            "accepted",
-            "rejected",
-            "calls",
-            "rows a minute",
-            "US dollars",
-        ];
+        let head = "batch | from | state | rows | accepted | rejected | calls | rows a minute | US dollars";
         let mut tables = vec![Table { title: "Batches", head, rows }];
         if !reasons.is_empty() {
-            let head = &["batch", "reason", "rows"];
+            let head = "batch | reason | rows";
             tables.push(Table { title: "Rejected rows of batches", head, rows: reasons });
         }
         tables
@@ -120,15 +110,6 @@ fn state(view: &View, progress: &Progress) -> Result<&'static str, BatchError> {
         (None, Control::Stop(Stop::Cancelled)) => "cancelled",
         (None, _) => "interrupted",
     })
-}
-
-fn cost(progress: &Progress) -> String {
-    let known = format_usd(progress.micro_usd);
-    if progress.unpriced == 0 {
-        known
-    } else {
-        format!("{known}, and {} calls without a price", progress.unpriced)
-    }
 }
 
 #[cfg(test)]

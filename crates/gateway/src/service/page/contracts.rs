@@ -56,8 +56,7 @@ pub(super) async fn contracts(
     for name in names.iter().filter(|name| !groups.iter().any(|group| group.name == **name)) {
         rows.push(row(name, &Group::default(), true));
     }
-    let head =
-        &["contract", "in the folder", "runs", "without an answer", "valid at the first try", "p95 ms"];
+    let head = "contract | in the folder | runs | without an answer | valid at the first try | p95 ms";
     html(&Page {
         visitor,
         title: "Contracts".to_owned(),
@@ -98,7 +97,7 @@ pub(super) async fn contract(
         }
         Some(Err(ContractError::Unusable(reason))) => {
             let rows = vec![vec![Cell::from(reason)]];
-            tables.push(Table { title: "The file cannot be used", head: &["reason"], rows });
+            tables.push(Table { title: "The file cannot be used", head: "reason", rows });
         }
         _ => {}
     }
@@ -129,11 +128,11 @@ fn of_schema(schema: &Value, before: Option<&Value>) -> Vec<Table> {
         let change =
             |change: &formwork_schema::Change| vec![change.path.as_str().into(), change.to_string().into()];
         rows.extend(compared.changes.iter().take(MAX_ROWS).map(change));
-        tables.push(Table { title: "Compared with the version before", head: &["place", "change"], rows });
+        tables.push(Table { title: "Compared with the version before", head: "place | change", rows });
     }
     let findings = lint(schema);
     let rows = findings.iter().take(MAX_ROWS).map(|finding| vec![finding.to_string().into()]).collect();
-    tables.push(Table { title: "Lint", head: &["finding"], rows });
+    tables.push(Table { title: "Lint", head: "finding", rows });
     let dialects = Dialects::builtin();
     let row = |dialect: &Arc<dyn formwork_dialect::Dialect>| {
         let found = dialect.lint(schema);
@@ -143,7 +142,7 @@ fn of_schema(schema: &Value, before: Option<&Value>) -> Vec<Table> {
         vec![dialect.name().into(), survives.into(), first.join("; ").into()]
     };
     let rows = dialects.iter().map(row).collect();
-    tables.push(Table { title: "Dialects", head: &["dialect", "the schema survives", "parts"], rows });
+    tables.push(Table { title: "Dialects", head: "dialect | the schema survives | parts", rows });
     tables
 }
 
@@ -166,7 +165,7 @@ fn failures(reasons: Vec<HourlyReason>, name: &str, runs: u64) -> Table {
         vec![path.into(), class.into(), count_cell, rate.into()]
     };
     let rows = counts.into_iter().take(MAX_ROWS).map(row).collect();
-    Table { title: "Failures by path, 30 days", head: &["path", "class", "times", "of 100 runs"], rows }
+    Table { title: "Failures by path, 30 days", head: "path | class | times | of 100 runs", rows }
 }
 
 fn versions(found: Vec<Version>) -> Table {
@@ -179,9 +178,5 @@ fn versions(found: Vec<Version>) -> Table {
         ]
     };
     let rows = found.into_iter().map(row).collect();
-    Table {
-        title: "Versions in the last 20,000 runs",
-        head: &["digest", "runs", "first run", "last run"],
-        rows,
-    }
+    Table { title: "Versions in the last 20,000 runs", head: "digest | runs | first run | last run", rows }
 }

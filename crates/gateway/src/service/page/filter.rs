@@ -3,7 +3,7 @@
 use formwork_core::Time;
 use formwork_ledger::{Feedback, Ledger, RunOutcome, RunQuery};
 
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 
 /// A field of the form.
 #[derive(Debug)]
@@ -79,15 +79,22 @@ impl Filter {
         FIELDS.into_iter().map(field).collect()
     }
 
+    /// Returns the verdict on a run; `None` without one.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`](crate::problem::Kind::Invalid).
+    pub(super) fn feedback(&self) -> Result<Option<Feedback>, Problem> {
+        let known = |name| [Feedback::Good, Feedback::Bad].into_iter().find(|known| known.name() == name);
+        let feedback =
+            self.get("feedback").map(|name| known(name).ok_or_else(|| invalid("feedback", "good or bad")));
+        feedback.transpose()
+    }
+
     /// Returns the query of the ledger.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] with the name of a member whose value cannot be read.
+    /// [`Kind::Invalid`](crate::problem::Kind::Invalid) with the name of a member whose value cannot be read.
     pub(super) fn query(&self, ledger: &Ledger) -> Result<RunQuery, Problem> {
-        let invalid = |name: &str, rule: &str| {
-            let problem = Problem::new(Kind::Invalid, format!("`{name}` has to be {rule}"));
-            Problem { param: Some(name.to_owned()), ..problem }
-        };
         let moment = |name: &str| {
             let seconds = self.get(name).map(str::parse::<u64>).transpose();
             let seconds = seconds.map_err(|_| invalid(name, "a number of seconds since 1970"))?;
@@ -121,16 +128,15 @@ impl Filter {
                 RunOutcome::from_name(name).ok_or_else(|| invalid("outcome", &format!("one of {names}")))?,
             );
         }
-        query.feedback = match self.get("feedback") {
-            None => None,
-            Some("good") => Some(Feedback::Good),
-            Some("bad") => Some(Feedback::Bad),
-            Some(_) => return Err(invalid("feedback", "good or bad")),
-        };
+        query.feedback = self.feedback()?;
         if let Some(name) = self.get("key") {
             let key = ledger.key(name).map_err(|_| invalid("key", "the name of a key"))?;
             query.key = Some(key.id);
         }
         Ok(query)
     }
+}
+
+pub(super) fn invalid(name: &str, rule: &str) -> Problem {
+    Problem::invalid(name, format!("`{name}` has to be {rule}"))
 }

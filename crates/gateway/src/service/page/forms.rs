@@ -7,10 +7,10 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_ledger::{Feedback, Key, KeyError, KeyRole, NewKey, Period, RecordId, format_usd, parse_usd};
+use formwork_ledger::{Key, KeyError, KeyRole, NewKey, Period, RecordId, format_usd, parse_usd};
 use formwork_serve::{media_type, read_body};
 
-use super::filter::Filter;
+use super::filter::{Filter, invalid};
 use super::{Cell, Refusal, Table, Visitor, html, read, see_other, time};
 use crate::access::now;
 use crate::problem::{Kind, Problem};
@@ -120,11 +120,7 @@ pub(super) async fn feedback(
 ) -> Result<Response, Refusal> {
     let form = checked(&shared, &visitor, request).await?;
     let run: RecordId = id.parse().map_err(|_| Problem::new(Kind::NotFound, "there is no such run"))?;
-    let feedback = match form.get("feedback") {
-        Some("good") => Feedback::Good,
-        Some("bad") => Feedback::Bad,
-        _ => return Err(Problem::new(Kind::Invalid, "`feedback` has to be good or bad").into()),
-    };
+    let feedback = form.feedback()?.ok_or_else(|| invalid("feedback", "good or bad"))?;
     read(pages::ledger(&shared)?, move |ledger| ledger.feedback(run, feedback)).await?;
     Ok(see_other(&format!("/runs/{run}")))
 }
@@ -228,19 +224,7 @@ async fn shown(shared: &Shared, visitor: Visitor, note: String, secret: String) 
     };
     let table = Table {
         title: "All keys",
-        head: &[
-            "key",
-            "secret begins with",
-            "role",
-            "spent, US dollars",
-            "reserved",
-            "budget",
-            "requests a minute",
-            "tokens a minute",
-            "open requests",
-            "models",
-            "state",
-        ],
+        head: "key | secret begins with | role | spent, US dollars | reserved | budget | requests a minute | tokens a minute | open requests | models | state",
         rows: keys.into_iter().map(row).collect(),
     };
     html(&Keys { visitor, note, secret, table })

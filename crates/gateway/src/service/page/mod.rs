@@ -159,6 +159,12 @@ fn dollars(micro_usd: Option<u64>) -> String {
     micro_usd.map_or("unknown".to_owned(), formwork_ledger::format_usd)
 }
 
+/// Returns a sum in US dollars, and the number of runs or calls that it lacks.
+fn sum(micro_usd: u64, unpriced: u64, what: &str) -> String {
+    let known = formwork_ledger::format_usd(micro_usd);
+    if unpriced == 0 { known } else { format!("{known}, and {unpriced} {what} without a price") }
+}
+
 /// Returns a share as a percentage.
 fn share(part: u64, of: u64) -> String {
     match of {

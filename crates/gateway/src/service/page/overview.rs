@@ -11,7 +11,7 @@ use formwork_extract::ObservationStore;
 use formwork_ledger::{Group, HourlyReason, Key, Ledger, Overview, format_usd};
 
 use super::filter::Filter;
-use super::{Bar, Cell, Refusal, Table, Visitor, html, read, share, time};
+use super::{Bar, Cell, Refusal, Table, Visitor, html, read, share, sum, time};
 use crate::access::now;
 use crate::problem::Problem;
 use crate::service::Shared;
@@ -74,16 +74,8 @@ struct Facts {
     keys: Vec<Key>,
 }
 
-const GROUPS: [&str; 8] = [
-    "name",
-    "runs",
-    "without an answer",
-    "valid at the first try",
-    "calls",
-    "p50 ms",
-    "p95 ms",
-    "US dollars",
-];
+const GROUPS: &str =
+    "name | runs | without an answer | valid at the first try | calls | p50 ms | p95 ms | US dollars";
 
 /// Returns the cells of a group, after the one of its name.
 fn cells(group: &Group) -> [Cell; 7] {
@@ -99,11 +91,7 @@ fn cells(group: &Group) -> [Cell; 7] {
 }
 
 fn cost(group: &Group) -> String {
-    let known = format_usd(group.micro_usd);
-    match group.unpriced {
-        0 => known,
-        unpriced => format!("{known}, and {unpriced} runs without a price"),
-    }
+    sum(group.micro_usd, group.unpriced, "runs")
 }
 
 impl Facts {
@@ -137,7 +125,7 @@ impl Facts {
                 };
                 std::iter::once(name).chain(cells(&group)).collect()
             };
-            Table { title, head: &GROUPS, rows: groups.into_iter().take(MAX_ROWS).map(row).collect() }
+            Table { title, head: GROUPS, rows: groups.into_iter().take(MAX_ROWS).map(row).collect() }
         };
         page.tables.push(by("By contract", contracts, "contract"));
         page.tables.push(by("By model", models, "model"));
@@ -149,7 +137,7 @@ impl Facts {
             std::iter::once(name).chain(cells(group)).collect()
         };
         let rows = days.iter().rev().take(MAX_ROWS).map(day).collect();
-        page.tables.push(Table { title: "By day (UTC)", head: &GROUPS, rows });
+        page.tables.push(Table { title: "By day (UTC)", head: GROUPS, rows });
         let row = |key: Key| {
             let runs = Cell::runs(&key.name, &[("key", &key.name), ("since", &start)]);
             let left = key.left().map_or("no limit".to_owned(), format_usd);
@@ -157,7 +145,7 @@ impl Facts {
         };
         page.tables.push(Table {
             title: "Keys, since they were added",
-            head: &["key", "US dollars", "left"],
+            head: "key | US dollars | left",
             rows: self.keys.into_iter().take(MAX_ROWS).map(row).collect(),
         });
     }
@@ -204,7 +192,7 @@ fn reasons(reasons: Vec<HourlyReason>, start: &str) -> Table {
     };
     Table {
         title: "Why calls were retried",
-        head: &["class", "path", "model", "contract", "times"],
+        head: "class | path | model | contract | times",
         rows: reasons.into_iter().map(row).collect(),
     }
 }
@@ -222,7 +210,7 @@ fn targets(shared: &Shared) -> Table {
     };
     Table {
         title: "Targets",
-        head: &["name", "model", "modes", "passes through"],
+        head: "name | model | modes | passes through",
         rows: shared.engine.names.targets().iter().map(row).collect(),
     }
 }
@@ -240,7 +228,7 @@ fn in_force(shared: &Shared) -> Table {
         .map(|one| vec![one.into(), time(one.since).into(), time(one.last).into(), time(one.until).into()]);
     Table {
         title: "What is in force about targets",
-        head: &["observation", "since", "last evidence", "until"],
+        head: "observation | since | last evidence | until",
         rows: rows.collect(),
     }
 }

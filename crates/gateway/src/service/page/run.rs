@@ -122,7 +122,7 @@ fn about(run: StoredRun) -> Table {
     fact("feedback", run.feedback.unwrap_or_default());
     run.warnings.iter().for_each(|warning| fact("warning", warning.to_string()));
     run.not_stated.iter().for_each(|path| fact("not stated", path.to_string()));
-    Table { title: "About the run", head: &["fact", "value"], rows: about }
+    Table { title: "About the run", head: "fact | value", rows: about }
 }
 
 /// Returns a call; `document` is the document before it, and after it.
@@ -172,7 +172,7 @@ fn call(call: StoredCall, started: Time, document: &mut Option<Value>) -> Call {
         answer: parts(&answer, marks),
         violations: (!rows.is_empty()).then_some(Table {
             title: "Violations",
-            head: &["path", "class", "message"],
+            head: "path | class | message",
             rows,
         }),
         changes,
@@ -235,11 +235,8 @@ fn evidence(input: &str, value: Option<&Value>) -> (Vec<Part>, Option<Table>) {
         let shown = one.path.get(value).map(ToString::to_string).unwrap_or_default();
         rows.push(vec![one.path.to_string().into(), shortened(shown).into(), class.into()]);
     }
-    let table = Table {
-        title: "Values and their evidence in the request",
-        head: &["path", "value", "evidence"],
-        rows,
-    };
+    let table =
+        Table { title: "Values and their evidence in the request", head: "path | value | evidence", rows };
     (parts(input, marks), Some(table))
 }
 

@@ -45,20 +45,7 @@ pub(super) async fn runs(
         next: found.next.map(|next| filter.href("/runs", &next.to_string())).unwrap_or_default(),
         table: Table {
             title: "Newest first",
-            head: &[
-                "run",
-                "started",
-                "from",
-                "key",
-                "contract",
-                "target",
-                "tags",
-                "unsure",
-                "calls",
-                "ms",
-                "outcome",
-                "US dollars",
-            ],
+            head: "run | started | from | key | contract | target | tags | unsure | calls | ms | outcome | US dollars",
             rows: found.runs.iter().map(row).collect(),
         },
     })

@@ -1,7 +1,6 @@
 //! Sessions of admins in a browser.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::http::{HeaderMap, header};
@@ -10,6 +9,7 @@ use formwork_ledger::{Key, KeyRole, Ledger};
 use sha2::{Digest as _, Sha256};
 
 use crate::problem::{Kind, Problem};
+use crate::service::kept::hex;
 
 /// The name of the cookie.
 const COOKIE: &str = "formwork-session";
@@ -118,8 +118,5 @@ fn hash(text: &str) -> [u8; 32] {
 fn random() -> Result<String, Problem> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
-    Ok(bytes.iter().fold(String::with_capacity(64), |mut out, byte| {
-        _ = write!(out, "{byte:02x}");
-        out
-    }))
+    Ok(hex(&bytes))
 }

@@ -7,7 +7,8 @@ use askama::Template;
 #[template(path = "page/table.html")]
 pub(super) struct Table {
     pub(super) title: &'static str,
-    pub(super) head: &'static [&'static str],
+    /// The names of the columns, with ` | ` between them.
+    pub(super) head: &'static str,
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
