@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::contracts::Schema;
 
 /// The request of a client.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Ask {
     /// The name that the client gave: a target, a list of targets or an alias.
     pub(crate) model: String,
@@ -28,17 +28,7 @@ pub(crate) struct Ask {
 impl Ask {
     /// Returns a request for one answer of any text.
     pub(crate) fn plain(model: String) -> Self {
-        Self {
-            model,
-            messages: Vec::new(),
-            want: Want::Text,
-            sampling: Sampling::default(),
-            settings: Settings::default(),
-            count: 1,
-            stream: false,
-            include_usage: false,
-            ignored: Vec::new(),
-        }
+        Self { model, count: 1, ..Self::default() }
     }
 
     /// Returns the name of the tool that is called, if it is known before the answer.
@@ -128,9 +118,10 @@ impl Settings {
 }
 
 /// The requested kind of answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Want {
     /// Any text.
+    #[default]
     Text,
     /// A document that satisfies a schema.
     Json { name: String, schema: Schema },

@@ -13,15 +13,18 @@ use crate::options::OPTIONS;
 use crate::protocol::fields_of;
 use crate::service::ExtractRequest;
 
+/// A text of the document.
+type Text = &'static str;
+
 /// A resource of the service: method, path, purpose, and the documentation of its protocol.
 struct Resource {
-    method: &'static str,
-    path: &'static str,
-    summary: &'static str,
+    method: Text,
+    path: Text,
+    summary: Text,
     body: Option<Body>,
     /// The media types of its answers.
-    media: &'static [&'static str],
-    tag: &'static str,
+    media: &'static [Text],
+    tag: Text,
 }
 
 /// The body of a request.
@@ -54,22 +57,11 @@ const TAGS: [(&str, &str, Option<&str>); 5] = [
     (OPERATORS, "Health, metrics and pages.", None),
 ];
 
-const fn get(
-    path: &'static str,
-    summary: &'static str,
-    media: &'static [&'static str],
-    tag: &'static str,
-) -> Resource {
+const fn get(path: Text, summary: Text, media: &'static [Text], tag: Text) -> Resource {
     Resource { method: "get", path, summary, body: None, media, tag }
 }
 
-const fn post(
-    path: &'static str,
-    summary: &'static str,
-    body: Body,
-    media: &'static [&'static str],
-    tag: &'static str,
-) -> Resource {
+const fn post(path: Text, summary: Text, body: Body, media: &'static [Text], tag: Text) -> Resource {
     Resource { method: "post", path, summary, body: Some(body), media, tag }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use folder::Folder;
 pub(crate) use schema::{Known, Schema};
 
 /// The contract of an answer, and the form of its request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) name: String,
     pub(crate) schema: Schema,
@@ -27,14 +27,7 @@ pub(crate) struct Spec {
 
 impl Spec {
     pub(crate) fn new(name: String, schema: impl Into<Schema>) -> Self {
-        Self {
-            name,
-            schema: schema.into(),
-            rules: Vec::new(),
-            instructions: None,
-            examples: Vec::new(),
-            warnings: Vec::new(),
-        }
+        Self { name, schema: schema.into(), ..Self::default() }
     }
 
     /// Marks members that a text may lack, and what is done with values that do not fit the schema.

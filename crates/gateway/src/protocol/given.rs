@@ -7,29 +7,12 @@ use super::turn::items;
 /// Returns the part of a request that says what has to be checked: its tools with schemas, its format and its limits. Members that the
 /// service cannot act on, such as documents, are left out; targets of the same protocol take them. `fields` are those of the protocol.
 pub(crate) fn reduced(body: &Value, fields: &[&str]) -> Value {
+    #[rustfmt::skip]
     const KEPT: [&str; 22] = [
-        "conversation",
-        "format",
-        "frequency_penalty",
-        "instructions",
-        "max_completion_tokens",
-        "max_output_tokens",
-        "max_tokens",
-        "model",
-        "n",
-        "options",
-        "output_config",
-        "output_format",
-        "previous_response_id",
-        "response_format",
-        "seed",
-        "stream",
-        "stream_options",
-        "system",
-        "temperature",
-        "text",
-        "tool_choice",
-        "top_p",
+        "conversation", "format", "frequency_penalty", "instructions", "max_completion_tokens",
+        "max_output_tokens", "max_tokens", "model", "n", "options", "output_config", "output_format",
+        "previous_response_id", "response_format", "seed", "stream", "stream_options", "system",
+        "temperature", "text", "tool_choice", "top_p",
     ];
 
     let mut kept: serde_json::Map<String, Value> = KEPT

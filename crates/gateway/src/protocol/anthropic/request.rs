@@ -11,29 +11,11 @@ use crate::protocol::fields::{self, Fields, Reader};
 use crate::protocol::parts::{self, Choice as ToolChoice};
 
 /// The members that the protocol has. The response names those that are ignored.
+#[rustfmt::skip]
 pub(in crate::protocol) const FIELDS: &[&str] = &[
-    "betas",
-    "cache_control",
-    "container",
-    "context_management",
-    "inference_geo",
-    "max_tokens",
-    "mcp_servers",
-    "messages",
-    "metadata",
-    "model",
-    "output_config",
-    "output_format",
-    "service_tier",
-    "stop_sequences",
-    "stream",
-    "system",
-    "temperature",
-    "thinking",
-    "tool_choice",
-    "tools",
-    "top_k",
-    "top_p",
+    "betas", "cache_control", "container", "context_management", "inference_geo", "max_tokens", "mcp_servers",
+    "messages", "metadata", "model", "output_config", "output_format", "service_tier", "stop_sequences",
+    "stream", "system", "temperature", "thinking", "tool_choice", "tools", "top_k", "top_p",
 ];
 
 /// Reads a request.

@@ -11,39 +11,16 @@ use crate::problem::Problem;
 use crate::protocol::fields::{Fields, Reader, wrong};
 use crate::protocol::parts::{self, Choice as ToolChoice};
 
+#[rustfmt::skip]
 pub(in crate::protocol) const CHAT: &[&str] = &[
-    "format",
-    "keep_alive",
-    "logprobs",
-    "messages",
-    "model",
-    "options",
-    "stream",
-    "think",
-    "tools",
-    "top_logprobs",
-    "truncate",
-    "shift",
+    "format", "keep_alive", "logprobs", "messages", "model", "options", "stream", "think", "tools",
+    "top_logprobs", "truncate", "shift",
 ];
 
+#[rustfmt::skip]
 pub(in crate::protocol) const GENERATE: &[&str] = &[
-    "context",
-    "format",
-    "images",
-    "keep_alive",
-    "logprobs",
-    "model",
-    "options",
-    "prompt",
-    "raw",
-    "stream",
-    "suffix",
-    "system",
-    "template",
-    "think",
-    "top_logprobs",
-    "truncate",
-    "shift",
+    "context", "format", "images", "keep_alive", "logprobs", "model", "options", "prompt", "raw", "stream",
+    "suffix", "system", "template", "think", "top_logprobs", "truncate", "shift",
 ];
 
 /// Reads a request.
