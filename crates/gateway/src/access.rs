@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use axum::http::HeaderMap;
 use formwork_core::Time;
 use formwork_ledger::{Hold, Key, KeyId, KeyRole, Ledger, RecordId, ReserveError};
-use formwork_serve::presented_key;
+use formwork_serve::{Seat, Seats, presented_key};
 use tokio::sync::Notify;
 
 use crate::names::Names;
@@ -19,8 +19,8 @@ pub(crate) struct Access {
     ledger: Option<Ledger>,
     /// The earliest time of the next request of each key, and of the next token.
     rates: Mutex<HashMap<KeyId, Rates>>,
-    /// The number of open requests of each key that has a limit.
-    open: Arc<Mutex<HashMap<KeyId, u32>>>,
+    /// The open requests of each key that has a limit.
+    open: Seats<KeyId>,
     /// Tells waiting reservations that another one was settled.
     settled: Notify,
     /// Held by tasks that settle reservations after the response.
@@ -40,25 +40,6 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// The client that makes a request; without a key where the service has none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Client(pub(crate) Option<Key>);
-
-/// An open request of a key that has a limit of them, which ends when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Seat {
-    open: Arc<Mutex<HashMap<KeyId, u32>>>,
-    key: KeyId,
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = open.get_mut(&self.key) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                open.remove(&self.key);
-            }
-        }
-    }
-}
 
 impl Client {
     pub(crate) fn id(&self) -> Option<KeyId> {
@@ -107,7 +88,7 @@ impl Access {
         Self {
             ledger,
             rates: Mutex::default(),
-            open: Arc::default(),
+            open: Seats::default(),
             settled: Notify::new(),
             settling: Arc::default(),
         }
@@ -141,7 +122,7 @@ impl Access {
     ///
     /// # Errors
     /// [`Kind::RateLimited`] with the time until the next request may be made.
-    pub(crate) fn count(&self, client: &Client) -> Result<Option<Seat>, Problem> {
+    pub(crate) fn count(&self, client: &Client) -> Result<Option<Seat<KeyId>>, Problem> {
         let Some(key) = &client.0 else { return Ok(None) };
         let refused = |what: String, retry_after| {
             let message = format!("the API key `{}` may {what}", key.name);
@@ -172,13 +153,10 @@ impl Access {
             }
         }
         let Some(max) = key.max_open else { return Ok(None) };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = open.entry(key.id).or_default();
-        if *count >= max {
-            return refused(format!("have {max} requests open at once"), None);
+        match self.open.take(key.id, max as usize) {
+            None => refused(format!("have {max} requests open at once"), None),
+            seat => Ok(seat),
         }
-        *count += 1;
-        Ok(Some(Seat { open: Arc::clone(&self.open), key: key.id }))
     }
 
     /// Counts the tokens that a request of a key has used.
@@ -266,4 +244,9 @@ fn unknown(error: &impl std::fmt::Display) -> Problem {
 pub(crate) fn now() -> Time {
     let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Returns bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -2,6 +2,7 @@
 
 use formwork_core::Usage;
 use memchr::memchr3;
+use serde_json::Value;
 
 use crate::document::Extent;
 
@@ -146,33 +147,18 @@ impl Name {
     }
 }
 
-/// The counts of one member `usage`.
-#[derive(Debug, Default, Clone, Copy)]
-struct Report {
-    input: Option<u64>,
-    prompt: Option<u64>,
-    output: Option<u64>,
-    total: Option<u64>,
-    cached: Option<u64>,
-    beside: Option<u64>,
-    written: Option<u64>,
-    reasoning: Option<u64>,
-}
+/// The counts of one member `usage`, in the order of [`Count`].
+type Report = [Option<u64>; 8];
 
-impl Report {
-    /// Adds a count of the member itself, or of one of its objects of details.
-    fn add(&mut self, count: Count, number: u64, is_detail: bool) {
-        let place = match (count, is_detail) {
-            (Count::Input, false) => &mut self.input,
-            (Count::Prompt, false) => &mut self.prompt,
-            (Count::Output, false) => &mut self.output,
-            (Count::Total, false) => &mut self.total,
-            (Count::Cached, _) => &mut self.cached,
-            (Count::Beside, false) => &mut self.beside,
-            (Count::Written, false) => &mut self.written,
-            (Count::Reasoning, true) => &mut self.reasoning,
-            _ => return,
-        };
+/// Adds a count of a member `usage` itself, or of one of its objects of details.
+fn add(report: &mut Report, count: Count, number: u64, is_detail: bool) {
+    let is_there = match count {
+        Count::Cached => true,
+        Count::Reasoning => is_detail,
+        _ => !is_detail,
+    };
+    // Ollama's counts have no place.
+    if let Some(place) = report.get_mut(count as usize).filter(|_| is_there) {
         // Some servers name a count in two ways.
         *place = (*place).max(Some(number));
     }
@@ -192,7 +178,7 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, report: Report) {
-        let Report { input, prompt, output, total, cached, beside, written, reasoning } = report;
+        let [input, prompt, output, total, cached, beside, written, reasoning] = report;
         // Anthropic counts tokens that are read from or written to its cache beside the others; LiteLLM's `prompt_tokens` has them.
         let others = beside.unwrap_or(0).saturating_add(written.unwrap_or(0));
         let input = prompt.max(input.map(|input| input.saturating_add(others)));
@@ -296,7 +282,7 @@ impl Meter {
                     (self.reported.output.max(Some(number)), true);
             }
             (_, Some((report, depth))) if self.depth <= *depth + 1 => {
-                report.add(count, number, self.depth > *depth);
+                add(report, count, number, self.depth > *depth);
             }
             _ => {}
         }
@@ -393,6 +379,42 @@ impl Meter {
     }
 }
 
+/// Adds the tokens of other calls to the counts of a response or an event, where it has counts. Returns whether it changed.
+pub(crate) fn add_counts(document: &mut Value, others: Usage) -> bool {
+    let Some(members) = document.as_object_mut() else { return false };
+    let is_beside = |name: &String| matches!(Name::of(name.as_bytes()), Name::Count(Count::Beside));
+    let beside = if members.keys().any(is_beside) { others.cached_tokens } else { 0 };
+    // xAI counts reasoning beside the output.
+    let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
+    let counts = ["prompt_tokens", "completion_tokens", "total_tokens"];
+    let [prompt, output, total] = counts.map(|name| number(members.get(name)));
+    let reasoned =
+        number(members.get("completion_tokens_details").and_then(|all| all.get("reasoning_tokens")));
+    let is_apart = reasoned > 0 && total == prompt.saturating_add(output).saturating_add(reasoned);
+    let apart = if is_apart { others.reasoning_tokens } else { 0 };
+    let mut is_changed = false;
+    for (name, value) in members {
+        let more = match Name::of(name.as_bytes()) {
+            Name::Count(Count::Input) => others.input_tokens.saturating_sub(beside),
+            Name::Count(Count::Prompt | Count::LineInput) => others.input_tokens,
+            Name::Count(Count::Output | Count::LineOutput) => others.output_tokens.saturating_sub(apart),
+            Name::Count(Count::Total) => others.input_tokens.saturating_add(others.output_tokens),
+            Name::Count(Count::Cached | Count::Beside) => others.cached_tokens,
+            Name::Count(Count::Reasoning) => others.reasoning_tokens,
+            _ => 0,
+        };
+        let is_outer =
+            matches!(name.as_str(), "message" | "response" | "usage") || name.ends_with("_details");
+        if let Some(count) = value.as_u64().filter(|_| more > 0) {
+            *value = count.saturating_add(more).into();
+            is_changed = true;
+        } else if is_outer {
+            is_changed |= add_counts(value, others);
+        }
+    }
+    is_changed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,9 +425,9 @@ mod tests {
         meter.usage(Extent::default(), is_whole)
     }
 
-    #[test]
-    fn the_usage_of_every_protocol_is_found_in_any_chunking() {
-        for (body, expected) in [
+    /// Bodies with reports of usage, and the usage that they report.
+    fn reports() -> Vec<(&'static str, Usage)> {
+        vec![
             (
                 r#"{"choices":[{"message":{"content":"{\"usage\":{\"prompt_tokens\":9}}"}}],"usage":{"prompt_tokens": 12,"completion_tokens":3,
                 "prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":2}}}"#,
@@ -457,11 +479,41 @@ mod tests {
                 r#"{"usage":null,"prompt_tokens":70,"x":{"usage":{"prompt_tokens":5,"completion_tokens":2,"input_tokens":-9,"output_tokens":8.5}}}"#,
                 Usage::new(5, 2),
             ),
-        ] {
+        ]
+    }
+
+    #[test]
+    fn the_usage_of_every_protocol_is_found_in_any_chunking() {
+        for (body, expected) in reports() {
             for size in [1, 2, 5, 1_000] {
                 assert_eq!(metered(body, size, true), expected, "{size}: {body}");
             }
         }
+    }
+
+    #[test]
+    fn the_tokens_of_other_calls_are_added_to_the_usage_of_every_protocol() {
+        let others = Usage::new(100, 40).with_cached(30).with_reasoning(10);
+        let (mut checked, is_read) = (0, |body: &str| !body.contains("\"x\""));
+        for (body, before) in reports().into_iter().filter(|(body, _)| is_read(body)) {
+            let Ok(mut document) = serde_json::from_str(body) else { continue };
+            assert!(
+                !add_counts(&mut document, Usage::default()) && add_counts(&mut document, others),
+                "{body}"
+            );
+            let after = metered(&document.to_string(), 1_000, true);
+            let tokens = (before.input_tokens + 100, before.output_tokens + 40);
+            assert_eq!((after.input_tokens, after.output_tokens), tokens, "{body}: {document}");
+            // Counts of parts that the server does not report are not added.
+            for (before, after, more) in [
+                (before.cached_tokens, after.cached_tokens, others.cached_tokens),
+                (before.reasoning_tokens, after.reasoning_tokens, others.reasoning_tokens),
+            ] {
+                assert_eq!(after, if before > 0 { before + more } else { 0 }, "{body}: {document}");
+            }
+            checked += 1;
+        }
+        assert!(checked >= 8, "{checked}");
     }
 
     #[test]

@@ -72,15 +72,17 @@ impl Kind {
             Self::Internal => (500, "internal_error"),
         }
     }
-
-    /// Returns whether official clients may send the request again: they retry 408, 409, 429 and every 5xx by themselves.
-    const fn should_retry(self) -> bool {
-        matches!(self, Self::RateLimited | Self::Busy | Self::Unavailable | Self::ReadTimeout)
-    }
 }
 
 /// Our advice where a prompt is too long, which vendors say in many phrases.
 const CONTEXT: &str = "exceed the model's context window";
+
+/// The faults of connections, with their messages for clients.
+const OF_CONNECTIONS: [(FaultKind, &str); 3] = [
+    (FaultKind::Unreachable, "the connection to the target failed"),
+    (FaultKind::Timeout, "the target did not respond in time"),
+    (FaultKind::BadWire, "the target cannot be used: its response violates its protocol"),
+];
 
 /// A request that has no answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,9 +147,22 @@ impl Problem {
         }
     }
 
-    /// Returns the value of `x-should-retry`, which official clients obey.
+    /// Returns the value of `x-should-retry`, which official clients obey: they retry 408, 409, 429 and every 5xx by themselves.
     pub(crate) const fn should_retry(&self) -> bool {
-        self.kind.should_retry()
+        // A server that failed internally may answer the next call.
+        matches!(self.kind, Kind::RateLimited | Kind::Busy | Kind::Unavailable | Kind::ReadTimeout)
+            || matches!((self.kind, self.fault), (Kind::Upstream, Some(FaultKind::Overloaded)))
+    }
+
+    /// Returns the message for the client. Those of connections have the address of a target, which is for the log and the ledger.
+    pub(crate) fn told(&self) -> &str {
+        let of_connection = OF_CONNECTIONS.iter().find(|(kind, _)| self.fault == Some(*kind));
+        of_connection.map_or(self.message.as_str(), |(_, message)| message)
+    }
+
+    /// Returns whether the message of a call of this class may have the address of a target.
+    pub(crate) fn is_of_connection(class: &str) -> bool {
+        OF_CONNECTIONS.iter().any(|(kind, _)| kind.name() == class)
     }
 
     /// Returns the seconds of `retry-after`, where the client may come back.
@@ -174,13 +189,14 @@ impl Problem {
         let kind = match fault.kind {
             FaultKind::RateLimited => Kind::RateLimited,
             FaultKind::Timeout => Kind::Deadline,
+            FaultKind::Overloaded if fault.is_server_error() => Kind::Upstream,
             FaultKind::Unreachable | FaultKind::Overloaded => Kind::Unavailable,
             FaultKind::BadRequest | FaultKind::SchemaRefused => Kind::Invalid,
             // The client cannot correct the gateway's keys and configuration.
             _ => Kind::Upstream,
         };
         let message = match kind {
-            Kind::Upstream => format!("the target cannot be used: {fault}"),
+            Kind::Upstream if !fault.is_server_error() => format!("the target cannot be used: {fault}"),
             _ => fault.to_string(),
         };
         // Other faults are about the keys and the servers of the gateway.
@@ -202,7 +218,14 @@ pub(crate) fn of_error(error: &Error) -> Unaccepted {
     let failures = || error.calls().iter().rev().filter_map(|call| call.verdict.failure());
     let last = failures().next();
     let problem = match error.kind() {
-        ErrorKind::Refused => return Unaccepted::Refused(error.message().to_owned()),
+        ErrorKind::Refused => {
+            // The message of the error has words of its own for a refusal without a text.
+            let reason = match last {
+                Some(Failure::Refused { reason }) => reason.as_str(),
+                _ => "",
+            };
+            return Unaccepted::Refused(reason.to_owned());
+        }
         ErrorKind::Rejected => match (last, error.calls().last()) {
             (Some(Failure::Truncated { .. }), Some(call)) => {
                 return Unaccepted::Truncated(call.text.to_string());

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use formwork_core::{Cost, Error, Outcome, Time, Usage, Violation};
-use formwork_ledger::{Hold, RecordId, RunOutcome, RunRecord, StoredCall, ViolationRecord};
+use formwork_ledger::{Hold, KeyId, RecordId, RunOutcome, RunRecord, StoredCall, ViolationRecord};
+use formwork_serve::Seat;
 use futures_util::FutureExt as _;
 
-use crate::access::{Client, Seat, now};
+use crate::access::{Client, now};
 use crate::meter::Answered;
 use crate::names::Names;
 use crate::problem::{Kind, Problem};
@@ -21,7 +22,7 @@ pub(crate) struct Record {
     hold: Option<Hold>,
     /// The key of the client, and its place among the open requests of the key.
     client: Client,
-    _seat: Option<Seat>,
+    _seat: Option<Seat<KeyId>>,
     /// The calls that were made, of targets that failed and of the one that answered.
     pub(crate) made: Vec<Made>,
     /// The request, whose line of the log waits for this record.
@@ -39,7 +40,7 @@ impl Record {
     pub(crate) fn new(
         shared: Arc<Shared>,
         run: RunRecord,
-        (client, seat): (Client, Option<Seat>),
+        (client, seat): (Client, Option<Seat<KeyId>>),
     ) -> Box<Self> {
         let run = Some(Box::new(run));
         let (seen, answered) = (Seen::current(), Answered::default());
@@ -159,10 +160,7 @@ impl Record {
 
     /// Writes the calls that were made, and these after them; `problem` is the failure of the last one.
     pub(crate) async fn calls(mut self: Box<Self>, made: Vec<Made>, problem: Option<&Problem>) {
-        let Some(run) = self.summed(made, problem) else { return };
-        let cost = run.micro_usd;
-        self.write(run);
-        self.settle(cost).await;
+        self.end(made, problem, false).await;
     }
 
     /// Takes the run, with the calls that were made and these after them; `problem` is the failure of the last one.
@@ -198,11 +196,7 @@ impl Record {
 
     /// Writes an answer from the cache.
     pub(crate) async fn cached(mut self: Box<Self>) {
-        let Some(mut run) = self.summed(Vec::new(), None) else { return };
-        run.cached = true;
-        let cost = run.micro_usd;
-        self.write(run);
-        self.settle(cost).await;
+        self.end(Vec::new(), None, true).await;
     }
 
     /// Passes a result on; a problem is what the request is refused with.
@@ -211,14 +205,15 @@ impl Record {
     /// The problem.
     pub(crate) async fn checked<T>(&mut self, result: Result<T, Problem>) -> Result<T, Problem> {
         if let Err(problem) = &result {
-            self.refused(problem).await;
+            self.end(Vec::new(), Some(problem), false).await;
         }
         result
     }
 
-    /// Writes a request that comes to no further call.
-    pub(crate) async fn refused(&mut self, problem: &Problem) {
-        let Some(run) = self.summed(Vec::new(), Some(problem)) else { return };
+    /// Writes the calls that were made, and these after them.
+    async fn end(&mut self, made: Vec<Made>, problem: Option<&Problem>, is_cached: bool) {
+        let Some(mut run) = self.summed(made, problem) else { return };
+        run.cached = is_cached;
         let cost = run.micro_usd;
         self.write(run);
         self.settle(cost).await;

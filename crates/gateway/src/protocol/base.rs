@@ -4,7 +4,7 @@ use formwork::providers::Protocol as RawProtocol;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::events::{Events, StreamEnd, document};
+use super::events::{StreamEnd, document, split};
 use super::turn::Turn;
 use crate::ask::Ask;
 use crate::contracts::Known;
@@ -67,14 +67,8 @@ pub(crate) trait Protocol: Send + Sync {
     fn turn_of(&self, bytes: &[u8], is_stream: bool) -> Turn {
         let mut turn = Turn::default();
         if is_stream {
-            let mut events = Events::default();
-            let is_lines = self.stream_type() == LINES;
-            // Small pieces, because what is left of one is moved for each event.
-            for piece in bytes.chunks(2_048).chain([&b"\n\n"[..]]) {
-                events.push(piece);
-                while let Some(event) = events.next(is_lines) {
-                    self.read_event(&mut turn, &document(&event));
-                }
+            for event in split(bytes, self.stream_type() == LINES) {
+                self.read_event(&mut turn, &document(&event));
             }
         } else if let Ok(body) = serde_json::from_slice(bytes) {
             self.read_whole(&mut turn, &body);
@@ -84,6 +78,37 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// Replaces the text of an answer in a whole response.
     fn set_text(&self, body: &mut Value, answer: u64, text: &str);
+
+    /// Returns the places of the text in the events of a stream: the type of an event (empty for all), the object, and its member.
+    fn texts(&self) -> &'static [(&'static str, &'static str, &'static str)];
+
+    /// Replaces the text in an event of a stream; `given` has the types of events that have it already. Returns whether it was there.
+    fn set_piece(&self, event: &mut Value, text: &str, given: &mut Vec<&'static str>) -> bool {
+        if event["response"]["output"].is_array() {
+            // The events at the beginning and the end of a stream of Responses.
+            self.set_text(&mut event["response"], 0, text);
+            return true;
+        }
+        let is_text = |place: &Value| place.as_str().is_some_and(|text| !text.is_empty());
+        for (kind, at, name) in self.texts() {
+            let is_kind = kind.is_empty() || event["type"] == *kind;
+            let Some(part) = event.pointer_mut(at).filter(|part| is_kind && is_text(&part[name])) else {
+                continue;
+            };
+            part[name] = if given.contains(kind) { "" } else { text }.into();
+            given.push(kind);
+            for at in [*at, "", "/choices/0"] {
+                // They are those of another text.
+                match event.pointer_mut(at).and_then(|part| part.get_mut("logprobs")) {
+                    Some(tokens @ Value::Array(_)) => *tokens = json!([]),
+                    Some(tokens) => *tokens = Value::Null,
+                    None => {}
+                }
+            }
+            return true;
+        }
+        false
+    }
 
     /// Adds a message of the user to a request.
     fn add_message(&self, body: &mut Value, text: &str);

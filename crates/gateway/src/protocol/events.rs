@@ -57,6 +57,18 @@ impl Events {
     }
 }
 
+/// Returns the events of a whole body; its end ends the last one.
+pub(crate) fn split(bytes: &[u8], is_lines: bool) -> Vec<Vec<u8>> {
+    let (mut events, mut all) = (Events::default(), Vec::new());
+    // Small pieces, because what is left of one is moved for each event.
+    for piece in bytes.chunks(2_048) {
+        events.push(piece);
+        all.extend(std::iter::from_fn(|| events.next(is_lines)));
+    }
+    all.extend(Some(events.rest()).filter(|rest| !rest.is_empty()));
+    all
+}
+
 /// Returns whether an event of Chat Completions has the usage and nothing else.
 pub(crate) fn is_usage(event: &[u8]) -> bool {
     const MARK: &[u8] = b"\"usage\"";

@@ -7,15 +7,15 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use axum::response::Response;
 use formwork_http::with_trace;
-use formwork_ledger::RecordId;
-use formwork_serve::{Peer, Turn};
+use formwork_ledger::{KeyId, RecordId};
+use formwork_serve::{Peer, Seat, Turn};
 use tokio::time::Instant;
 
 use super::Shared;
 use super::job::{no_json, text};
 use super::refused::refused;
 use super::reserve::{Cost, reserve};
-use crate::access::{Client, Seat};
+use crate::access::Client;
 use crate::document::Document;
 use crate::options::Options;
 use crate::problem::Problem;
@@ -39,7 +39,7 @@ pub(super) struct Asker {
     path: String,
     client: Client,
     /// The place of the request among the open ones of its key.
-    seat: Option<Seat>,
+    seat: Option<Seat<KeyId>>,
     pub(super) options: Options,
     /// The address of a client without a key.
     peer: Option<Peer>,

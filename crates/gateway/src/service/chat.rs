@@ -54,7 +54,7 @@ async fn work(
         let is_stream = protocol.is_stream(&document);
         let mut open = None;
         if is_stream {
-            let opened = Open::new(&begun.shared, begun.client.name());
+            let opened = Open::new(&begun.shared, &begun.client);
             open = Some(Box::pin(begun.record.checked(opened)).await?);
         }
         let pass = Pass {
@@ -202,7 +202,7 @@ fn read(job: &Job, document: Document<'_>) -> Result<Read, Problem> {
         (None, Some(target)) if loses(job, &ask, target) => Lost::Members,
         _ => Lost::Nothing,
     };
-    let way = Facts {
+    let facts = Facts {
         kind: Kind::of(&ask.want),
         extra: options.extra(),
         lost,
@@ -210,16 +210,22 @@ fn read(job: &Job, document: Document<'_>) -> Result<Read, Problem> {
         has_several: ask.count > 1,
         has_wire: protocol.has_wire(),
         has_target: target.is_some(),
-    }
-    .way();
+    };
+    let way = facts.way();
     if let (Way::Refused, Some(problem)) = (way, &only) {
-        let message = format!(
-            "{}; a target of the same protocol gets it only without `x-formwork-stream: eager`, and beside tools without \
-             `x-formwork-absent` and `x-formwork-coerce`",
-            problem.message
-        );
-        let is_of_headers = options.extra() >= Extra::Changes;
-        let message = if is_of_headers { message } else { problem.message.clone() };
+        let is_refused = |extra| Facts { extra, ..facts }.way() == Way::Refused;
+        let changes = is_refused(Extra::Changes);
+        let mut sent = vec![
+            ("`x-formwork-stream: eager`", options.is_eager),
+            ("`x-formwork-absent`", changes && options.absent.is_some()),
+            ("`x-formwork-coerce`", changes && options.coerce.is_some()),
+        ];
+        sent.retain(|(_, is_sent)| *is_sent && !is_refused(Extra::Nothing));
+        let names = sent.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" and ");
+        let message = match names.as_str() {
+            "" => problem.message.clone(),
+            _ => format!("{}; a target of the same protocol gets it only without {names}", problem.message),
+        };
         return Err(Problem { message, ..problem.clone() });
     }
     let max = engine.limits.max_choices;

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{Absent, Coerce, Error, Input, Outcome, Rule, Warning};
+use formwork_core::{Absent, CallRecord, Coerce, Error, Failure, Input, Outcome, Rule, Warning};
 use formwork_extract::{CancellationToken, Update};
 use formwork_http::with_trace;
 use formwork_ledger::RecordId;
@@ -21,7 +21,8 @@ use super::asker::{Asker, Begun, answered};
 use super::job::{calls, exact, named, no_json, warn, warnings};
 use super::open::Open;
 use super::reserve::Cost;
-use super::stream::{COMMENT, Client};
+use super::stream::{self, COMMENT};
+use crate::access::Client;
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Schema, Spec};
 use crate::document::Extent;
@@ -83,7 +84,7 @@ struct Prepared {
     input: Input,
     record: Box<Record>,
     id: RecordId,
-    client: String,
+    client: Client,
     turn: Turn,
     evidence: bool,
     /// Warnings about the numbers of the request and of its contract.
@@ -131,7 +132,6 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     record.runs_now();
     let mut input = Input::from(extract_request.input);
     input.seed = extract_request.seed;
-    let client = client.name().to_owned();
     let evidence = extract_request.evidence || options.evidence;
     let prepared = Prepared { shared, ready, input, record, id, client, turn, evidence, warned };
     if extract_request.stream { steps(prepared).await } else { whole(prepared).await }
@@ -185,6 +185,7 @@ fn limit(extract_request: &ExtractRequest, options: &mut Options) -> Result<(), 
 fn body(id: RecordId, result: &Result<Outcome<Value>, Error>, evidence: bool) -> Result<Value, Problem> {
     if let Ok(outcome) = result {
         let mut body = serde_json::to_value(outcome).unwrap_or_default();
+        body["calls"] = outcome.calls().iter().map(told).collect();
         body["run"] = id.to_string().into();
         if evidence {
             body["evidence"] = json!(outcome.evidence());
@@ -227,7 +228,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
     let mut updates = ready.extraction(input, 0, &cancel).stream();
-    let (mut client, response) = Client::new(&shared, &turn, EVENTS, COMMENT.to_vec());
+    let (mut client, response) = stream::Client::new(&shared, &turn, EVENTS, COMMENT.to_vec());
     tokio::spawn(with_trace(trace_here(), async move {
         let _held = (turn, open);
         let mut result = loop {
@@ -264,6 +265,15 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     Ok(([(header::CACHE_CONTROL, "no-store")], response).into_response())
 }
 
+/// Returns a call as the client sees it; see [`Problem::told`].
+fn told(call: &CallRecord) -> Value {
+    let mut shown = json!(call);
+    if let Some(Failure::Fault(fault)) = call.verdict.failure() {
+        shown["verdict"]["failure"]["message"] = Problem::of_fault(fault).told().into();
+    }
+    shown
+}
+
 /// Returns the event of a step.
 fn step(update: &Update<Value>) -> Option<(&'static str, Value)> {
     Some(match update {
@@ -275,7 +285,7 @@ fn step(update: &Update<Value>) -> Option<(&'static str, Value)> {
         Update::Partial(partial) => ("partial", json!({"value": partial.value()})),
         Update::Item(item) => ("item", json!({"path": item.path, "value": item.value})),
         Update::Replaced { path } => ("replaced", json!({"path": path})),
-        Update::Finished(call) => ("finished", json!(call)),
+        Update::Finished(call) => ("finished", told(call)),
         Update::Asking { attempt, target, ask, wait } => {
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             ("asking", json!({"attempt": attempt, "target": target, "ask": ask, "wait_ms": wait_ms}))

@@ -3,14 +3,16 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use formwork_core::{Ask, Delta};
+use formwork_core::{Ask, Delta, Usage};
 use formwork_extract::{Observer, RunId, Started};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::protocol::Protocol;
-use crate::protocol::events::Events;
+use crate::document::Extent;
+use crate::meter::{Meter, add_counts};
+use crate::protocol::events::{document, is_usage, split};
 use crate::protocol::turn::Turn;
-use crate::reply::{Content, Finish, Reply};
+use crate::protocol::{LINES, Protocol, written};
+use crate::reply::{Content, Finish, Meta, Reply};
 
 /// The longest response that is kept, in bytes. A longer one is written anew.
 const MAX_KEPT: usize = 16 << 20;
@@ -55,12 +57,12 @@ impl Heard {
         (1..=MAX_KEPT).contains(&bytes.len()).then_some(bytes)
     }
 
-    /// Returns the response of the target, as it is if nothing in it is another; else with the value of the reply and the counts of our
-    /// own response. `None` if the answer is another one's.
+    /// Returns the response of the target, as it is if nothing in it is another; else with the value of the reply, the tokens of all calls
+    /// and the extension. `None` if the answer is another one's.
     pub(super) fn whole(
         &self,
         protocol: &dyn Protocol,
-        reply: &Reply,
+        (reply, meta): (&Reply, &Meta),
         own: impl FnOnce() -> Vec<u8>,
     ) -> Option<Vec<u8>> {
         let bytes = self.take()?;
@@ -78,43 +80,104 @@ impl Heard {
                 return None;
             }
         }
-        let mut own = serde_json::from_slice::<Value>(&own()).ok()?;
-        for name in COUNTS {
-            // The counts of one call are the target's own.
-            let is_own = reply.calls == 1 && name != "formwork";
-            match (body.get_mut(name), own.get_mut(name).map(Value::take)) {
-                (Some(Value::Object(members)), Some(Value::Object(mut more))) => {
-                    more.retain(|name, _| !is_own || name == "formwork");
-                    members.extend(more);
-                }
-                (Some(_), _) if is_own => {}
-                (_, Some(value)) => body[name] = value,
-                _ => {}
+        let mut added = Added::new((reply, meta), &bytes);
+        added.add_to(&mut body);
+        if added.extension.is_some() {
+            // The target has told no counts.
+            let mut own = serde_json::from_slice::<Value>(&own()).ok()?;
+            for name in COUNTS {
+                own.get_mut(name).into_iter().for_each(|own| body[name] = own.take());
             }
         }
         serde_json::to_vec(&body).ok()
     }
 
-    /// Returns the events of the target, if they have the value of the reply as it is and nothing has to be added.
+    /// Returns the events of the target in the same way; `None` as well if there is no place for a part of the answer.
     pub(super) fn events(
         &self,
         protocol: &dyn Protocol,
-        reply: &Reply,
+        (reply, meta): (&Reply, &Meta),
         hides_usage: bool,
     ) -> Option<Vec<u8>> {
-        let bytes = self.take()?;
+        let mut bytes = self.take()?;
         let turn = protocol.turn_of(&bytes, true);
-        if replaced(&turn, reply)?.is_some() || has_more(reply) {
-            return None;
-        }
-        if !hides_usage {
+        let text = replaced(&turn, reply)?;
+        if text.is_none() && reply.calls == 1 && !hides_usage && !has_more(reply) {
             return Some(bytes);
         }
-        let mut events = Events::default();
-        let mut kept = events.without_usage(&bytes);
-        kept.extend(events.rest());
-        Some(kept)
+        let mut added = Added::new((reply, meta), &bytes);
+        if let Some(text) = text {
+            // The last event of an answer that was cut says so.
+            let is_whole = !turn.is_unfinished && turn.answers().next().is_some();
+            bytes = edited(protocol, &bytes, text).filter(|_| is_whole)?;
+        }
+        let bytes = changed(protocol, &bytes, hides_usage, |event| added.add_to(event));
+        (added.extension.is_none() || hides_usage || !has_more(reply)).then_some(bytes)
     }
+}
+
+/// The part of the usage of a reply that a target does not know.
+struct Added {
+    /// The tokens of the calls beside that of the response.
+    others: Usage,
+    /// The extension, until it has a place.
+    extension: Option<Value>,
+}
+
+impl Added {
+    /// Returns what is added to the response of a target to one call.
+    fn new((reply, meta): (&Reply, &Meta), bytes: &[u8]) -> Self {
+        let mut others = Usage::default();
+        if reply.calls > 1 {
+            let mut meter = Meter::default();
+            meter.see(bytes);
+            let (all, own) = (reply.usage, meter.usage(Extent::default(), true));
+            others.input_tokens = all.input_tokens.saturating_sub(own.input_tokens);
+            others.output_tokens = all.output_tokens.saturating_sub(own.output_tokens);
+            others.cached_tokens = all.cached_tokens.saturating_sub(own.cached_tokens);
+            others.reasoning_tokens = all.reasoning_tokens.saturating_sub(own.reasoning_tokens);
+        }
+        Self { others, extension: Some(json!(reply.extension(meta))) }
+    }
+
+    /// Adds it to a response or an event, where that has a usage. Returns whether it changed.
+    fn add_to(&mut self, document: &mut Value) -> bool {
+        let is_changed = add_counts(document, self.others);
+        let at = match document["done"] == true {
+            true => "",
+            false if document["usage"].is_object() => "/usage",
+            false => "/response/usage",
+        };
+        let place = document.pointer_mut(at).and_then(Value::as_object_mut);
+        let Some((place, extension)) = place.and_then(|place| Some((place, self.extension.take()?))) else {
+            return is_changed;
+        };
+        place.insert("formwork".to_owned(), extension);
+        true
+    }
+}
+
+/// Returns the events of a stream with a text in place of theirs; `None` if they have no place for it.
+pub(super) fn edited(protocol: &dyn Protocol, bytes: &[u8], text: &str) -> Option<Vec<u8>> {
+    let mut given = Vec::new();
+    let edited = changed(protocol, bytes, false, |event| protocol.set_piece(event, text, &mut given));
+    (!given.is_empty()).then_some(edited)
+}
+
+/// Returns the events of a stream, those that `change` changes written anew.
+fn changed(
+    protocol: &dyn Protocol,
+    bytes: &[u8],
+    hides_usage: bool,
+    mut change: impl FnMut(&mut Value) -> bool,
+) -> Vec<u8> {
+    let media_type = protocol.stream_type();
+    let events = split(bytes, media_type == LINES).into_iter();
+    let one = |event: Vec<u8>| {
+        let mut data = document(&event);
+        if change(&mut data) { written(&[data], media_type) } else { event }
+    };
+    events.filter(|event| !(hides_usage && is_usage(event))).flat_map(one).collect()
 }
 
 /// Returns the text that takes the place of that of a turn, if there is one; `None` if the turn is not the origin of the reply.

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use formwork_core::{
     CallRecord, Capabilities, ClientRequest, Error, Input, Message, Outcome, Part, Role, Warning, precision,
 };
-use formwork_extract::CancellationToken;
+use formwork_extract::{CancellationToken, Extraction, Observer};
 use formwork_serve::{BodyError, Kept, Turn, read_body};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -28,6 +28,9 @@ use crate::problem::{Kind, Problem};
 use crate::protocol::Protocol;
 use crate::record::Record;
 use crate::reply::{Meta, Reply, Support};
+
+/// The digests of a request with its contract, and of its question alone, under which the cache has the former.
+pub(super) type Digests = (String, Option<String>);
 
 /// A valid request that is allowed.
 pub(super) struct Job {
@@ -127,17 +130,31 @@ impl Job {
         Err(Problem::invalid("x-formwork-contract", message))
     }
 
-    /// Adds the instructions and the examples of a named contract beside tools to the dialogue.
-    pub(super) fn introduce(&self, messages: &mut Vec<Message>) {
-        if let Some(named) = &self.named {
-            introduce(messages, named);
+    /// Returns the instructions of a named contract beside tools, and an instruction beside them; `None` if there are none.
+    pub(super) fn instructions(&self, more: Option<String>) -> Option<String> {
+        let own = self.named.iter().filter_map(|named| named.instructions.clone());
+        let texts: Vec<_> = own.chain(more).collect();
+        (!texts.is_empty()).then(|| texts.join("\n\n"))
+    }
+
+    /// Puts instructions at the end of the system message of a dialogue, and the examples of a named contract behind it.
+    pub(super) fn introduce(&self, messages: &mut Vec<Message>, more: Option<String>) {
+        let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+        let examples = self.named.iter().flat_map(|named| &named.examples);
+        let examples = examples
+            .flat_map(|(input, output)| [Message::user(input), Message::assistant(output.to_string())]);
+        messages.splice(leading..leading, examples);
+        match (self.instructions(more), leading.checked_sub(1).and_then(|last| messages.get_mut(last))) {
+            (Some(text), Some(system)) => system.parts.push(Part::Text { text: format!("\n\n{text}") }),
+            (Some(text), None) => messages.insert(0, Message::system(text)),
+            (None, _) => {}
         }
     }
 
     /// Returns the dialogue of the request as the input of its runs.
     pub(super) fn input(&mut self, instructions: Option<Message>) -> Input {
         let mut messages = std::mem::take(&mut self.ask.messages);
-        self.introduce(&mut messages);
+        self.introduce(&mut messages, None);
         self.ask.messages = messages;
         let mut input = engine::input(&mut self.ask, instructions);
         input.client.clone_from(&self.given);
@@ -189,15 +206,18 @@ impl Job {
                 self.unsent.push(format!("{at}{name}"));
             }
         }
-        self.ask.ignored.extend_from_slice(&self.unsent);
-        for target in engine.targets(&self.targets) {
-            for place in self.ask.settings.lost(target.backend.capabilities()) {
-                if !self.ask.ignored.iter().any(|known| known == place) {
-                    self.ask.ignored.push(place.to_owned());
-                }
+        if self.given.is_some() && self.has_one_protocol() {
+            // Every target gets all else as the client wrote it.
+            self.ask.ignored.clear();
+        } else {
+            for target in engine.targets(&self.targets) {
+                let lost = self.ask.settings.lost(target.backend.capabilities());
+                self.ask.ignored.extend(lost.map(str::to_owned));
             }
         }
+        self.ask.ignored.extend_from_slice(&self.unsent);
         self.ask.ignored.sort_unstable();
+        self.ask.ignored.dedup();
         self.meta.ignored.clone_from(&self.ask.ignored);
     }
 
@@ -232,12 +252,41 @@ impl Job {
             && !matches!(self.ask.want, Want::Tools { .. })
     }
 
-    /// Records the contract, whose run begins.
-    pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
+    /// Compiles the contract, and records that its run begins. Returns the digests for the cache and the answer that it has as well.
+    pub(super) async fn begun(
+        &mut self,
+        spec: &Spec,
+    ) -> Result<(Ready, Option<Digests>, Option<Reply>), Problem> {
+        let ready = Box::pin(self.ready(spec)).await;
+        let ready = self.record.checked(ready).await?;
         self.record.runs_now();
         let name = Some(spec.name.clone());
         let digest = Some(ready.extractor.plan().schema_digest().to_owned());
         self.record.change(|run| run.with_contract(name, digest));
+        let digests = self.digests(spec, &ready);
+        let cached = self.cached(digests.as_ref(), &ready);
+        Ok((ready, digests, cached))
+    }
+
+    /// Makes the runs of the request with a contract, one for each answer.
+    pub(super) fn runs(
+        &mut self,
+        (ready, instructions): (Ready, Option<Message>),
+        observers: Vec<Arc<dyn Observer>>,
+        cancel: CancellationToken,
+    ) -> impl Future<Output = Vec<Result<Outcome<Value>, Error>>> + Send + use<> {
+        let (input, count) = (self.input(instructions), self.ask.count);
+        let run = move |nth| {
+            let extraction = ready.extraction(input.clone(), nth, &cancel);
+            observers.iter().cloned().fold(extraction, Extraction::with_observer).run()
+        };
+        async move {
+            match count {
+                // Most requests; one future needs no list.
+                1 => vec![run(0).await],
+                count => futures_util::future::join_all((0..count).map(run)).await,
+            }
+        }
     }
 
     /// Answers with the value of a contract.
@@ -246,44 +295,25 @@ impl Job {
         spec: Spec,
         instructions: Option<Message>,
     ) -> Result<Response, Problem> {
-        let ready = Box::pin(self.ready(&spec)).await;
-        let ready = self.record.checked(ready).await?;
-        self.note(&spec, &ready);
-        let digests = self.digests(&spec, &ready);
-        let is_kept = digests.is_some();
-        if let Some(reply) = self.cached(digests.as_ref(), &ready) {
-            let response = self.respond(&reply, None).map(|response| from_cache(response, true));
+        let (ready, digests, cached) = self.begun(&spec).await?;
+        if let Some(reply) = cached {
+            let response = from_cache(self.respond(&reply, None), true);
             self.record.cached().await;
-            return response;
+            return Ok(response);
         }
-        let input = self.input(instructions);
         let heard = self.heard();
+        let observers = heard.iter().cloned().map(|heard| heard as Arc<dyn Observer>).collect();
         let cancel = CancellationToken::new();
-        let run = {
-            let cancel = cancel.clone();
-            async move {
-                let run = |nth| {
-                    let extraction = ready.extraction(input.clone(), nth, &cancel);
-                    match heard.clone() {
-                        Some(heard) => extraction.with_observer(heard),
-                        None => extraction,
-                    }
-                    .run()
-                };
-                let mut results = match self.ask.count {
-                    // Most requests; one future needs no list.
-                    1 => vec![run(0).await],
-                    count => futures_util::future::join_all((0..count).map(run)).await,
-                };
-                let mut response =
-                    self.finish(&mut results).and_then(|reply| self.respond(&reply, heard.as_deref()));
-                if is_kept {
-                    response = response.map(|response| from_cache(response, false));
-                }
-                self.cache(digests, &results);
-                self.record.runs(&results, None).await;
-                response
+        let runs = self.runs((ready, instructions), observers, cancel.clone());
+        let run = async move {
+            let mut results = runs.await;
+            let mut response = self.finish(&mut results).map(|reply| self.respond(&reply, heard.as_deref()));
+            if digests.is_some() {
+                response = response.map(|response| from_cache(response, false));
             }
+            self.cache(digests, &results);
+            self.record.runs(&results, None).await;
+            response
         };
         // If the client disconnects, the runs are cancelled, and still recorded and settled.
         Kept::new(run, cancel).await
@@ -299,11 +329,16 @@ impl Job {
         Ok(reply)
     }
 
+    /// Returns the facts about the response of a target that got the request as it is.
+    pub(super) fn heard_meta(&self) -> Meta {
+        Meta { ignored: self.unsent.clone(), ..self.meta.clone() }
+    }
+
     /// Returns the response that a reply is: that of the target, if it got the request as it is.
-    pub(super) fn respond(&self, reply: &Reply, heard: Option<&Heard>) -> Result<Response, Problem> {
+    pub(super) fn respond(&self, reply: &Reply, heard: Option<&Heard>) -> Response {
         let body = heard.and_then(|heard| {
-            let meta = Meta { ignored: self.unsent.clone(), ..self.meta.clone() };
-            heard.whole(self.protocol, reply, || self.protocol.reply(&self.ask, reply, &meta))
+            let meta = self.heard_meta();
+            heard.whole(self.protocol, (reply, &meta), || self.protocol.reply(&self.ask, reply, &meta))
         });
         let is_heard = body.is_some();
         let body = body.unwrap_or_else(|| self.protocol.reply(&self.ask, reply, &self.meta));
@@ -315,7 +350,7 @@ impl Job {
         if let Some(warnings) = warnings(&reply.warnings) {
             response.headers_mut().insert("x-formwork-warnings", warnings);
         }
-        Ok(response)
+        response
     }
 
     /// Adds what every answer says of itself; `is_heard` says whether it is that of a target that got the request as it is.
@@ -329,21 +364,6 @@ impl Job {
         if let Some(ignored) = listed(ignored) {
             headers.insert("x-formwork-ignored", ignored);
         }
-    }
-}
-
-/// Puts the instructions of a contract at the end of the system message of a dialogue, and its examples behind it.
-fn introduce(messages: &mut Vec<Message>, spec: &Spec) {
-    let leading = messages.iter().take_while(|message| message.role == Role::System).count();
-    let examples = spec
-        .examples
-        .iter()
-        .flat_map(|(input, output)| [Message::user(input), Message::assistant(output.to_string())]);
-    messages.splice(leading..leading, examples);
-    match (&spec.instructions, leading.checked_sub(1).and_then(|last| messages.get_mut(last))) {
-        (Some(text), Some(system)) => system.parts.push(Part::Text { text: format!("\n\n{text}") }),
-        (Some(text), None) => messages.insert(0, Message::system(text)),
-        (None, _) => {}
     }
 }
 

@@ -87,21 +87,18 @@ impl Judge {
         Ok(judge)
     }
 
-    /// Adds a named contract to a request: its instructions, its examples and its schema, as the first target has it.
-    pub(super) fn introduce(&self, protocol: &dyn Protocol, body: &mut Value, named: &Spec) {
+    /// Adds the named contract of a job to its request: its instructions, its examples and its schema, as the first target has it.
+    pub(super) fn introduce(&self, job: &Job, body: &mut Value) {
+        let Some(named) = &job.named else { return };
         let enforced = self.format.as_ref().and_then(|format| format.plan().enforced(0));
-        let instruction = match enforced {
-            Some(schema) => {
-                protocol.set_format(body, &identifier(&named.name), schema);
-                None
-            }
-            None => Some(instruction(named.schema.value())),
-        };
-        let texts: Vec<_> = named.instructions.iter().cloned().chain(instruction).collect();
-        if !texts.is_empty() {
-            protocol.add_instructions(body, &texts.join("\n\n"));
+        if let Some(schema) = enforced {
+            job.protocol.set_format(body, &identifier(&named.name), schema);
         }
-        protocol.add_examples(body, &named.examples);
+        let more = enforced.is_none().then(|| instruction(named.schema.value()));
+        if let Some(text) = job.instructions(more) {
+            job.protocol.add_instructions(body, &text);
+        }
+        job.protocol.add_examples(body, &named.examples);
     }
 
     /// Returns a run with the name and the digest of the format, and with warnings about its answer.
@@ -161,8 +158,9 @@ impl Judge {
         if turn.is_unfinished {
             return None;
         }
-        let mut message = String::from("Your last turn was not accepted.");
-        let (mut all, mut lacks_call, mut is_text) = (Vec::new(), false, false);
+        // The turn itself does not become a part of the dialogue.
+        let mut message = String::from("Your last turn was not accepted, and is left out here.");
+        let (mut all, mut uncalled, mut is_text) = (Vec::new(), None, false);
         let mut add = |what: String, violations: Vec<Violation>| {
             if !violations.is_empty() {
                 message.push_str(&what);
@@ -175,7 +173,7 @@ impl Judge {
         for answer in turn.answers() {
             let mut calls = turn.calls.iter().filter(|call| call.answer() == answer).peekable();
             if calls.peek().is_none() {
-                lacks_call |= self.is_required;
+                uncalled = uncalled.or(self.is_required.then(|| turn.text(answer)));
                 if let Some(Err(violations)) = self.text(turn.text(answer), level) {
                     is_text = true;
                     add(format!("\nYou answered {}:", shown(turn.text(answer))), violations);
@@ -188,9 +186,11 @@ impl Judge {
             }
         }
         if all.is_empty() {
-            let message =
-                "Your last turn called no tool. Answer the same request again with a call of a tool.";
-            return lacks_call.then(|| Wrong { message: message.to_owned(), violations: Vec::new() });
+            let text = shown(uncalled?);
+            message.push_str(&format!(
+                "\nYou called no tool, and answered: {text}\nAnswer the same request again with a call of a tool."
+            ));
+            return Some(Wrong { message, violations: Vec::new() });
         }
         message.push_str("\nAnswer the same request again, so that ");
         message.push_str(match is_text {
@@ -249,27 +249,23 @@ impl Judge {
         self.text(turn.text(answer), Level::Clean)?.ok()?
     }
 
-    /// Returns a whole response with the values that were found in its texts, and the warnings about them; `None` if they are the texts.
+    /// Puts the values that were found in the texts of a whole response in their place. Returns the warnings about them; `None` if they
+    /// are the texts.
     pub(super) fn repaired(
         &self,
         protocol: &dyn Protocol,
         turn: &Turn,
-        bytes: &[u8],
-    ) -> Option<(Vec<u8>, Vec<Warning>)> {
-        if turn.is_unfinished || self.format.is_none() {
-            return None;
-        }
-        let (mut body, mut all) = (None, Vec::new());
-        for answer in turn.answers().filter(|answer| turn.calls.iter().all(|call| call.answer() != *answer)) {
+        body: &mut Value,
+    ) -> Option<Vec<Warning>> {
+        let mut all = None;
+        let answers = turn.answers().filter(|_| !turn.is_unfinished);
+        for answer in answers.filter(|answer| turn.calls.iter().all(|call| call.answer() != *answer)) {
             if let Some(Ok(Some(Found { value, warnings }))) = self.text(turn.text(answer), Level::Clean) {
-                all.extend(warnings);
-                if body.is_none() {
-                    body = Some(serde_json::from_slice::<Value>(bytes).ok()?);
-                }
-                protocol.set_text(body.as_mut()?, answer, &value.to_string());
+                all.get_or_insert_with(Vec::new).extend(warnings);
+                protocol.set_text(body, answer, &value.to_string());
             }
         }
-        Some((serde_json::to_vec(&body?).ok()?, all))
+        all
     }
 
     fn violations(&self, call: &Called) -> Vec<Violation> {

@@ -4,16 +4,13 @@ use formwork_core::evidence::Index;
 use formwork_core::{Context, Error, Outcome};
 use serde_json::Value;
 
-use super::job::Job;
-use crate::access;
+use super::job::{Digests, Job};
+use crate::access::{self, hex};
 use crate::ask::{Sampling, Want};
 use crate::contracts::{Key, Spec};
 use crate::engine::{self, Ready};
 use crate::names::Target;
 use crate::reply::{Reply, Support};
-
-/// The digests of a request with its contract, and of its question alone, under which the cache has the former.
-pub(super) type Digests = (String, Option<String>);
 
 impl Job {
     /// Returns the digests that a value of this request is cached under: with its contract, and with the question alone, whose value is
@@ -73,8 +70,4 @@ impl Job {
             ledger.cache_put(key, question, own, ttl, now);
         }
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,21 +12,21 @@ use formwork_json::Level;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
+use super::heard::edited;
 use super::job::{Job, late};
 use super::judge::{Found, Judge, Wrong};
 use super::passed::{endless, refusal};
 use super::stream::{Line, open};
 use crate::ask::Want;
 use crate::failover::first;
-use crate::meter::Meter;
+use crate::meter::{Meter, add_counts};
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::LINES;
 use crate::protocol::events::{EndMark, Events, document, is_usage};
 use crate::protocol::given::tool_names;
 use crate::protocol::turn::Turn;
+use crate::protocol::{LINES, written};
 use crate::record::{Made, left, spent};
-use crate::reply::{Choice, Content, Finish, Reply};
 use crate::seen::trace_here;
 
 /// The longest response that is read, in bytes.
@@ -62,9 +62,7 @@ pub(super) async fn answer(
         Ok(judge) => judge,
         Err(problem) => return Ok(Err(problem)),
     };
-    if let Some(named) = &job.named {
-        judge.introduce(job.protocol, &mut body, named);
-    }
+    judge.introduce(&job, &mut body);
     judge.others = tool_names(&body).filter(|name| !judge.has_tool(name)).map(str::to_owned).collect();
     let adds_usage =
         job.ask.stream && protocol == Protocol::OpenAi && job.record.is_kept() && !job.ask.include_usage;
@@ -108,34 +106,40 @@ pub(super) async fn answer(
 
 impl Native {
     /// Answers with a whole response.
-    async fn whole(
-        mut self,
+    async fn whole(mut self, head: response::Parts, body: formwork_wire::Body) -> Result<Response, Problem> {
+        match self.judged(head, body).await {
+            Ok(response) => {
+                let refused = refusal(response.status());
+                self.record(refused.as_ref()).await;
+                Ok(response)
+            }
+            Err(problem) => self.failed(problem).await,
+        }
+    }
+
+    /// Returns the first whole response that holds.
+    async fn judged(
+        &mut self,
         mut head: response::Parts,
         mut body: formwork_wire::Body,
     ) -> Result<Response, Problem> {
         loop {
-            let bytes = match tokio::time::timeout_at(self.job.until, self.collected(&mut body)).await {
-                Ok(Ok(bytes)) => bytes,
-                Ok(Err(fault)) => {
-                    let problem = Problem::of_fault(&fault);
-                    match self.after_cut(&fault, &problem).await {
-                        Ok(Some(response)) => (head, body) = response.into_parts(),
-                        Ok(None) => return self.failed(problem).await,
-                        Err(problem) => return self.failed(problem).await,
-                    }
+            let collected = tokio::time::timeout_at(self.job.until, self.collected(&mut body)).await;
+            let bytes = match collected.map_err(|_| late())? {
+                Ok(bytes) => bytes,
+                Err(fault) => {
+                    (head, body) = self.after_cut(&fault).await?.into_parts();
                     continue;
                 }
-                Err(_) => return self.failed(late()).await,
             };
-            let turn = match serde_json::from_slice(&bytes) {
-                Ok(document) if head.status.is_success() => {
-                    let mut turn = Turn::default();
-                    self.job.protocol.read_whole(&mut turn, &document);
-                    turn
-                }
-                // An error of the target, or a body that is not JSON, is passed through as well.
-                _ => Turn::unread(),
-            };
+            // An error of the target, or a body that is not JSON, is passed through as well.
+            let document = serde_json::from_slice::<Value>(&bytes).ok();
+            let mut document = document.filter(|_| head.status.is_success());
+            let turn = document.as_ref().map_or_else(Turn::unread, |document| {
+                let mut turn = Turn::default();
+                self.job.protocol.read_whole(&mut turn, document);
+                turn
+            });
             let wrong = self.judge.wrong(&turn, Level::Clean);
             if head.status.is_success() {
                 self.end_call(&turn, wrong.as_ref(), true);
@@ -144,26 +148,31 @@ impl Native {
                 made.end(Usage::default(), None);
             }
             let Some(wrong) = wrong else {
-                let mut response = match self.judge.repaired(self.job.protocol, &turn, &bytes) {
-                    Some((repaired, warnings)) => {
-                        self.job.warnings.extend(warnings);
-                        head.headers.remove(header::CONTENT_LENGTH);
-                        pass::returned(&head, Body::from(repaired))
-                    }
-                    None => pass::returned(&head, Body::from(bytes)),
-                };
+                let document = document.as_mut();
+                let changed = document.and_then(|document| {
+                    let has_more = add_counts(document, self.earlier());
+                    let repaired = self.judge.repaired(self.job.protocol, &turn, document);
+                    let is_changed = has_more || repaired.is_some();
+                    self.job.warnings.extend(repaired.unwrap_or_default());
+                    is_changed.then(|| document.to_string().into_bytes())
+                });
+                if changed.is_some() {
+                    head.headers.remove(header::CONTENT_LENGTH);
+                }
+                let mut response = pass::returned(&head, Body::from(changed.unwrap_or(bytes)));
                 self.job.head(&mut response, false);
                 let calls = HeaderValue::from(self.job.record.made.len());
                 response.headers_mut().insert("x-formwork-calls", calls);
-                let refused = refusal(head.status);
-                self.record(refused.as_ref()).await;
                 return Ok(response);
             };
-            match self.again(wrong).await {
-                Ok(response) => (head, body) = response.into_parts(),
-                Err(problem) => return self.failed(problem).await,
-            }
+            (head, body) = self.again(wrong).await?.into_parts();
         }
+    }
+
+    /// Returns the usage of the calls before the last one, which the response to that one does not count.
+    fn earlier(&self) -> Usage {
+        let earlier = self.job.record.made.split_last().map_or(&[][..], |(_, earlier)| earlier);
+        spent(&self.job.shared, earlier).0
     }
 
     /// Reads a whole response, and its counts as it comes.
@@ -181,22 +190,19 @@ impl Native {
     }
 
     /// Goes on after a response that was cut, of which the client has seen nothing: with the next target, if there is one.
-    async fn after_cut(
-        &mut self,
-        fault: &Fault,
-        problem: &Problem,
-    ) -> Result<Option<HttpResponse<formwork_wire::Body>>, Problem> {
+    async fn after_cut(&mut self, fault: &Fault) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
+        let problem = Problem::of_fault(fault);
         if self.job.targets.len() < 2 {
-            return Ok(None);
+            return Err(problem);
         }
         self.end_call(&Turn::default(), None, false);
         if let Some(made) = self.job.record.made.last_mut() {
-            made.fail(made.usage, problem);
+            made.fail(made.usage, &problem);
             let target = self.job.shared.engine.names.targets().get(made.target());
             target.into_iter().for_each(|target| self.job.shared.engine.outages.failed(target.name(), fault));
         }
         self.job.targets.remove(0);
-        self.send().await
+        self.send().await?.ok_or(problem)
     }
 
     /// Answers with a stream. Events are held back while they may be part of a call, or have to be replaced.
@@ -233,7 +239,7 @@ impl Native {
         let is_lines = protocol.stream_type() == LINES;
         'responses: loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
-            let mut mark = EndMark::new(protocol.end());
+            let (mut mark, earlier) = (EndMark::new(protocol.end()), self.earlier());
             loop {
                 let waited = line.client.wait(body.next(), !self.is_shown || events.is_empty()).await;
                 let Some(piece) = waited else {
@@ -246,13 +252,12 @@ impl Native {
                 let piece = match piece {
                     Ok(piece) => piece,
                     Err(fault) => {
-                        let problem = Problem::of_fault(&fault);
                         if self.is_shown {
-                            return Err(problem);
+                            return Err(Problem::of_fault(&fault));
                         }
-                        let waited = line.client.wait(self.after_cut(&fault, &problem), true).await;
+                        let waited = line.client.wait(self.after_cut(&fault), true).await;
                         let Some(next) = waited else { return Ok(false) };
-                        body = self.answered(next?.ok_or(problem)?)?.into_body();
+                        body = self.answered(next?)?.into_body();
                         continue 'responses;
                     }
                 };
@@ -263,8 +268,12 @@ impl Native {
                     if self.adds_usage && is_usage(&event) {
                         continue;
                     }
-                    protocol.read_event(&mut turn, &document(&event));
-                    held.extend(event);
+                    let mut data = document(&event);
+                    protocol.read_event(&mut turn, &data);
+                    held.extend(match add_counts(&mut data, earlier) {
+                        true => written(&[data], protocol.stream_type()),
+                        false => event,
+                    });
                     if held.len() > MAX_RESPONSE {
                         return Err(Problem::new(Kind::Upstream, "the response of the target is too long"));
                     }
@@ -278,28 +287,19 @@ impl Native {
             }
             held.extend(events.rest());
             let mut wrong = self.judge.wrong(&turn, Level::Strict);
-            // A value that a whole response would have is written anew.
+            // A value that a whole response would have takes the place of the text.
             let has_end = mark.is_seen() || self.meter.has_end(mark.is_long());
             let may_be_found = wrong.is_some() && has_end && !mark.has_error() && !self.is_shown;
-            let found = may_be_found.then(|| self.judge.found(&turn)).flatten();
-            if found.is_some() {
-                wrong = None;
+            if let Some(Found { value, warnings }) = may_be_found.then(|| self.judge.found(&turn)).flatten()
+                && let Some(edited) = edited(protocol, &held, &value.to_string())
+            {
+                self.job.warnings.extend(warnings);
+                (held, wrong) = (edited, None);
             }
             // What was judged valid is whole.
             let is_judged = !turn.calls.is_empty() || !self.judge.takes_any_text();
             let is_whole = has_end || is_judged;
             self.end_call(&turn, wrong.as_ref(), true);
-            if let Some(Found { value, warnings }) = found {
-                self.job.warnings.extend(warnings);
-                let choice = Choice::new(Content::Text(value.to_string()), Finish::Stop);
-                let made = &self.job.record.made;
-                let (usage, cost) = spent(&self.job.shared, made);
-                let calls = made.len();
-                let reply = Reply { choices: vec![choice], usage, cost, calls, ..Reply::default() };
-                self.is_shown = true;
-                let events = [line.frames.open(), line.close(&reply)].concat();
-                return Ok(line.send(events).await);
-            }
             let Some(wrong) = wrong else {
                 self.is_shown |= !held.is_empty();
                 let is_there = line.client.send(held).await;

@@ -1,45 +1,39 @@
 //! The open streams of each key.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+
+use formwork_ledger::KeyId;
+use formwork_serve::Seat;
 
 use super::Shared;
+use crate::access::Client;
+use crate::metrics::Metrics;
 use crate::problem::{Kind, Problem};
 
 /// An open stream of a key, which ends when it is dropped.
 pub(crate) struct Open {
-    shared: Arc<Shared>,
-    key: String,
+    metrics: Arc<Metrics>,
+    _seat: Seat<Option<KeyId>>,
 }
 
 impl Open {
-    /// Counts a stream of this key.
+    /// Counts a stream of a client.
     ///
     /// # Errors
     /// [`Kind::RateLimited`] if the key has too many streams open.
-    pub(crate) fn new(shared: &Arc<Shared>, key: &str) -> Result<Self, Problem> {
-        let mut streams = shared.turns.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = streams.entry(key.to_owned()).or_default();
+    pub(crate) fn new(shared: &Shared, client: &Client) -> Result<Self, Problem> {
         let max = shared.engine.limits.max_streams;
-        if *open >= max {
+        let Some(_seat) = shared.turns.streams.take(client.id(), max) else {
             shared.metrics.event("too_many_streams");
             return Err(Problem::new(Kind::RateLimited, format!("the key has {max} streams open already")));
-        }
-        *open += 1;
+        };
         shared.metrics.stream(1);
-        Ok(Self { shared: Arc::clone(shared), key: key.to_owned() })
+        Ok(Self { metrics: Arc::clone(&shared.metrics), _seat })
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let mut streams = self.shared.turns.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = streams.get_mut(&self.key) {
-            *open -= 1;
-            if *open == 0 {
-                streams.remove(&self.key);
-            }
-        }
-        drop(streams);
-        self.shared.metrics.stream(-1);
+        self.metrics.stream(-1);
     }
 }

@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use formwork_core::{Delta, Message};
-use formwork_extract::{CancellationToken, Extraction, Observer, RunId, Started};
+use formwork_extract::{CancellationToken, Observer, RunId, Started};
 use formwork_http::with_trace;
 use formwork_serve::{Pace, Turn};
 use futures_util::stream;
@@ -122,12 +122,12 @@ impl Line {
 
 /// Starts a response whose body is written by a task.
 pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
-    let guard = Open::new(&job.shared, job.client.name())?;
+    let guard = Open::new(&job.shared, &job.client)?;
     let media_type = job.protocol.stream_type();
     let frames = job.protocol.frames(&job.ask, &job.meta);
     let comment = frames.keep_alive().map_or_else(|| COMMENT.to_vec(), |event| written(&[event], media_type));
     let (client, mut response) = Client::new(&job.shared, &job.turn, media_type, comment);
-    job.head(&mut response, job.given.is_some() && job.has_one_protocol());
+    job.head(&mut response, false);
     // Proxies that collect a response would hold it back.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     Ok((Line { client, frames, media_type }, guard, response))
@@ -139,35 +139,26 @@ pub(super) async fn contract(
     spec: Spec,
     instructions: Option<Message>,
 ) -> Result<Response, Problem> {
-    let ready = job.ready(&spec).await;
-    let ready = job.record.checked(ready).await?;
+    let (ready, digests, cached) = job.begun(&spec).await?;
     let opened = open(&job);
     let (mut line, guard, mut response) = job.record.checked(opened).await?;
-    job.note(&spec, &ready);
-    let digests = job.digests(&spec, &ready);
-    let is_kept = digests.is_some();
-    if let Some(reply) = job.cached(digests.as_ref(), &ready) {
+    if let Some(reply) = cached {
         let events = [line.frames.open(), line.close(&reply)].concat();
         job.record.cached().await;
         *response.body_mut() = written(&events, line.media_type).into();
         return Ok(from_cache(response, true));
     }
-    if is_kept {
+    if digests.is_some() {
         response = from_cache(response, false);
     }
     tokio::spawn(with_trace(trace_here(), async move {
         let _guard = guard;
         let cancel = CancellationToken::new();
         let (eager, mut texts) = Eager::new();
-        let observer = job.is_eager().then(|| Arc::new(eager) as Arc<dyn Observer>);
-        let input = job.input(instructions);
         let heard = job.heard();
-        let one = |nth| {
-            let extraction = ready.extraction(input.clone(), nth, &cancel);
-            let heard = heard.clone().map(|heard| heard as Arc<dyn Observer>);
-            observer.iter().cloned().chain(heard).fold(extraction, Extraction::with_observer).run()
-        };
-        let mut run = pin!(futures_util::future::join_all((0..job.ask.count).map(one)));
+        let observer = job.is_eager().then(|| Arc::new(eager) as Arc<dyn Observer>);
+        let observers = observer.into_iter().chain(heard.clone().map(|heard| heard as Arc<dyn Observer>));
+        let mut run = pin!(job.runs((ready, instructions), observers.collect(), cancel.clone()));
         let mut sent = String::new();
         // The events of a target begin with its own.
         let opening = if heard.is_some() { Vec::new() } else { line.frames.open() };
@@ -209,7 +200,7 @@ pub(super) async fn contract(
         let reply = reply.and_then(|reply| held(&sent, reply));
         let last = match (&reply, heard) {
             (Ok(reply), Some(heard)) => {
-                let events = heard.events(job.protocol, reply, !job.ask.include_usage);
+                let events = heard.events(job.protocol, (reply, &job.heard_meta()), !job.ask.include_usage);
                 events.unwrap_or_else(|| {
                     written(&[line.frames.open(), line.close(reply)].concat(), line.media_type)
                 })

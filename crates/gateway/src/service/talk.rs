@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use formwork_core::{
-    Call, Connection, Delta, End, Enforcement, Fault, Finish as ModelFinish, LogProb, Lowered, Message, Part,
-    Role, Sampling as CallSampling, ToolCall, Usage, Warning,
+    Call, Completion, Connection, Delta, Enforcement, Fault, Finish as ModelFinish, Lowered, Message,
+    Sampling as CallSampling, Usage, Warning,
 };
 use formwork_extract::CancellationToken;
 use formwork_http::with_trace;
@@ -49,13 +49,9 @@ struct OpenCall<'j> {
     messages: Vec<Arc<Message>>,
     /// The number of the answer, which its seed depends on.
     nth: u64,
-    text: String,
-    calls: Vec<ToolCall>,
-    /// The model's reasoning, as far as it was not shown.
-    thinking: String,
+    answer: Completion,
+    /// Whether the client has seen a part of the answer.
     is_shown: bool,
-    /// The tokens of the text, as far as the target has told their probabilities.
-    log_probs: Vec<LogProb>,
     /// The warnings about what was changed in the answer to satisfy the format.
     warnings: Vec<Warning>,
 }
@@ -70,7 +66,7 @@ pub(super) async fn whole(mut job: Job) -> Result<Response, Problem> {
     let run = async move {
         let (made, result) = reply(&job, &judge, None, has_left.cancelled()).await;
         let warnings = result.as_ref().map(|reply| reply.warnings.clone()).unwrap_or_default();
-        let response = result.and_then(|reply| job.respond(&reply, None));
+        let response = result.map(|reply| job.respond(&reply, None));
         job.record.change(|run| judge.noted(&job.ask.want, run, warnings));
         job.record.calls(made, response.as_ref().err()).await;
         response
@@ -119,11 +115,8 @@ async fn reply(
             line: line.take(),
             messages: messages.clone(),
             nth: u64::from(nth),
-            text: String::new(),
-            calls: Vec::new(),
-            thinking: String::new(),
+            answer: Completion::default(),
             is_shown: false,
-            log_probs: Vec::new(),
             warnings: Vec::new(),
         },
     };
@@ -139,18 +132,12 @@ async fn reply(
 /// Returns the dialogue, with what the model has to know beside its tools.
 fn messages(job: &Job) -> Vec<Arc<Message>> {
     let mut messages = job.ask.messages.clone();
-    job.introduce(&mut messages);
     let instruction = match &job.ask.want {
-        Want::Tools { required: true, .. } => "Answer with a call of one of the tools.".to_owned(),
-        Want::Tools { format: Some((_, schema)), .. } => instruction(schema.value()),
-        _ => String::new(),
+        Want::Tools { required: true, .. } => Some("Answer with a call of one of the tools.".to_owned()),
+        Want::Tools { format: Some((_, schema)), .. } => Some(instruction(schema.value())),
+        _ => None,
     };
-    if !instruction.is_empty() {
-        match messages.first_mut().filter(|first| first.role == Role::System) {
-            Some(first) => first.parts.push(Part::Text { text: format!("\n\n{instruction}") }),
-            None => messages.insert(0, Message::system(instruction)),
-        }
-    }
+    job.introduce(&mut messages, instruction);
     messages.into_iter().map(Arc::new).collect()
 }
 
@@ -191,24 +178,21 @@ impl Talk<'_> {
         loop {
             let engine = &open.job.shared.engine;
             let ended = first(engine, targets, made, open).await;
+            let answer = std::mem::take(&mut open.answer);
             if let (Err(_), true, Some(made)) = (&ended, open.job.shared.keeps_bodies, made.last_mut()) {
-                made.answer = Some(open.text.clone()).filter(|text| !text.is_empty());
+                made.answer = Some(answer.text.clone()).filter(|text| !text.is_empty());
             }
-            let Some(end) = ended? else {
+            if ended?.is_none() {
                 return Err(Problem::new(Kind::Unavailable, "there is no target"));
-            };
+            }
+            let Completion { mut text, reasoning: mut thinking, tool_calls, finish, .. } = answer;
             let is_whole =
-                matches!(end.finish, ModelFinish::Stop | ModelFinish::ToolCall | ModelFinish::Other(_));
-            let (mut text, calls) = (std::mem::take(&mut open.text), std::mem::take(&mut open.calls));
-            let mut thinking = std::mem::take(&mut open.thinking);
-            let turn = Turn::of(
-                &text,
-                calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())),
-                is_whole,
-            );
+                matches!(finish, ModelFinish::Stop | ModelFinish::ToolCall | ModelFinish::Other(_));
+            let calls = tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str()));
+            let turn = Turn::of(&text, calls, is_whole);
             let wrong = open.judge.wrong(&turn, Level::Clean);
             if let Some(made) = made.last_mut() {
-                made.end(end.usage, wrong.as_ref().map(|wrong| wrong.violations.as_slice()));
+                made.end(answer.usage, wrong.as_ref().map(|wrong| wrong.violations.as_slice()));
                 made.answer = open.job.shared.keeps_bodies.then(|| turn.written()).flatten();
             }
             if let Some(wrong) = wrong {
@@ -219,29 +203,32 @@ impl Talk<'_> {
                 open.messages.push(Arc::new(Message::user(correction)));
                 continue;
             }
-            if let Some(line) = open.line.as_deref_mut().filter(|_| !thinking.is_empty()) {
-                let pieces = line.frames.thinking(&std::mem::take(&mut thinking));
-                line.send(pieces).await;
+            let is_shown = open.shows();
+            if let Some(line) = open.line.as_deref_mut() {
+                let thinking = std::mem::take(&mut thinking);
+                if !is_shown && !thinking.is_empty() {
+                    let pieces = line.frames.thinking(&thinking);
+                    line.send(pieces).await;
+                }
             }
-            if calls.is_empty() {
+            if tool_calls.is_empty() {
                 if let Some(Ok(Some(Found { value, warnings }))) =
                     open.judge.text(&text, Level::Clean).filter(|_| is_whole)
                 {
                     (text, open.warnings) = (value.to_string(), warnings);
                 }
-                let (content, finish) = match end.finish {
+                let (content, finish) = match finish {
                     ModelFinish::Refused | ModelFinish::Filtered => (Content::Refusal(text), Finish::Refused),
                     ModelFinish::Length => (Content::Text(text), Finish::Length),
                     _ => (Content::Text(text), Finish::Stop),
                 };
-                let log_probs = std::mem::take(&mut open.log_probs);
-                return Ok(Choice { thinking, log_probs, ..Choice::new(content, finish) });
+                return Ok(Choice { thinking, log_probs: answer.log_probs, ..Choice::new(content, finish) });
             }
-            let calls = calls.into_iter().map(|call| Called {
+            let calls = tool_calls.into_iter().map(|call| Called {
                 name: call.name,
                 arguments: if call.arguments.trim().is_empty() { "{}".to_owned() } else { call.arguments },
             });
-            let finish = if end.finish == ModelFinish::Length { Finish::Length } else { Finish::Call };
+            let finish = if finish == ModelFinish::Length { Finish::Length } else { Finish::Call };
             let content = Content::Calls { text, calls: calls.collect() };
             return Ok(Choice { thinking, ..Choice::new(content, finish) });
         }
@@ -249,18 +236,14 @@ impl Talk<'_> {
 }
 
 impl Attempt for OpenCall<'_> {
-    type Answer = End;
+    type Answer = ();
 
     fn begun(&self) -> Usage {
         estimate(self.job, 0)
     }
 
-    async fn call(&mut self, target: &Target) -> Result<End, Failed> {
-        self.text.clear();
-        self.calls.clear();
-        self.thinking.clear();
-        self.log_probs.clear();
-        self.is_shown = false;
+    async fn call(&mut self, target: &Target) -> Result<(), Failed> {
+        (self.answer, self.is_shown) = (Completion::default(), false);
         self.read(target).await.map_err(|broken| {
             let (fault, problem) = match broken {
                 Broken::Target(fault) => {
@@ -285,41 +268,32 @@ enum Broken {
 }
 
 impl OpenCall<'_> {
-    async fn read(&mut self, target: &Target) -> Result<End, Broken> {
+    async fn read(&mut self, target: &Target) -> Result<(), Broken> {
         let request = self.request(target);
         let answer = target.backend.provider().call(&request);
         let mut answer = self.wait(answer).await?.map_err(Broken::Target)?;
-        let mut probed = Usage::default();
         loop {
-            match self.wait(answer.next()).await? {
-                Some(Ok(Delta::Text(more))) => {
-                    self.text.push_str(&more);
-                    check(self.text.len())?;
-                    self.show(|frames| frames.text(&more), true).await?;
-                }
-                Some(Ok(Delta::Reasoning(more))) => {
-                    self.thinking.push_str(&more);
-                    check(self.thinking.len())?;
-                    if self.shows() {
-                        let thinking = std::mem::take(&mut self.thinking);
-                        self.show(|frames| frames.thinking(&thinking), false).await?;
-                    }
-                }
-                Some(Ok(Delta::ToolCall(call))) => self.calls.push(call),
-                Some(Ok(Delta::LogProbs(more))) => self.log_probs.extend(more),
-                Some(Ok(Delta::End(mut end))) => {
-                    end.usage = end.usage.plus(probed);
-                    return Ok(end);
-                }
-                Some(Ok(Delta::Probe { usage })) => probed = probed.plus(usage),
-                Some(Ok(_)) => {}
-                Some(Err(fault)) => return Err(Broken::Target(fault)),
-                None => {
-                    let usage = self.heard().unwrap_or_else(|| estimate(self.job, 0));
-                    return Ok(End::new(ModelFinish::Stop, usage.plus(probed)));
-                }
+            let Some(delta) = self.wait(answer.next()).await? else {
+                self.answer.usage = self.heard().unwrap_or_else(|| estimate(self.job, 0));
+                break;
+            };
+            let delta = delta.map_err(Broken::Target)?;
+            match &delta {
+                Delta::Text(more) => self.show(|frames| frames.text(more), true).await?,
+                Delta::Reasoning(more) => self.show(|frames| frames.thinking(more), false).await?,
+                _ => {}
+            }
+            if self.answer.push(delta) {
+                break;
+            }
+            if self.answer.text.len().max(self.answer.reasoning.len()) > MAX_ANSWER {
+                let long = Problem::new(Kind::Upstream, "the answer of the target is too long");
+                return Err(Broken::Other(long));
             }
         }
+        let probed = self.answer.probe.as_deref().copied().unwrap_or_default();
+        self.answer.usage = self.answer.usage.plus(probed);
+        Ok(())
     }
 
     /// Waits for the target, and keeps the connection of the client alive.
@@ -365,8 +339,9 @@ impl OpenCall<'_> {
 
     /// Returns the usage of what was received of the open call, which was paid for even if it failed later.
     fn heard(&self) -> Option<Usage> {
-        let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.len());
-        let bytes = self.text.len() + self.thinking.len() + calls.sum::<usize>();
+        let Completion { text, reasoning, tool_calls, .. } = &self.answer;
+        let calls = tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
+        let bytes = text.len() + reasoning.len() + calls.sum::<usize>();
         (bytes > 0).then(|| estimate(self.job, bytes))
     }
 
@@ -390,10 +365,4 @@ impl OpenCall<'_> {
         }
         call
     }
-}
-
-/// Refuses an answer that is too long to be kept.
-fn check(length: usize) -> Result<(), Broken> {
-    let long = || Broken::Other(Problem::new(Kind::Upstream, "the answer of the target is too long"));
-    (length <= MAX_ANSWER).then_some(()).ok_or_else(long)
 }

@@ -1,9 +1,8 @@
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::Mutex;
 use std::time::Duration;
 
-use formwork_serve::{Queue, QueueError, Turn};
+use formwork_ledger::KeyId;
+use formwork_serve::{Queue, QueueError, Seats, Turn};
 
 use crate::limits::Limits;
 use crate::problem::{Kind, Problem};
@@ -12,12 +11,12 @@ use crate::problem::{Kind, Problem};
 #[derive(Debug)]
 pub(crate) struct Turns {
     pub(super) queue: Queue,
-    pub(super) streams: Mutex<HashMap<String, usize>>,
+    pub(super) streams: Seats<Option<KeyId>>,
 }
 
 impl Turns {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self { queue: Queue::new(limits.max_concurrent, limits.max_waiting), streams: Mutex::default() }
+        Self { queue: Queue::new(limits.max_concurrent, limits.max_waiting), streams: Seats::default() }
     }
 
     /// Waits for the turn of a client.

@@ -461,3 +461,30 @@ fn a_ledger_that_cannot_be_used_refuses_nobody_whose_spending_is_known() {
     assert_eq!((ledger.key("alice").unwrap().spent, ledger.health().shed_runs), (5 * 15_000, 0));
     assert_eq!(runs, 9, "those that were refused have a record, too");
 }
+
+/// The addresses of targets are for admins, also in the history of a client's own run.
+#[test]
+fn a_client_reads_its_run_without_the_address_of_a_target() {
+    let ledger = Ledger::in_memory(Settings::default()).unwrap();
+    let add = |new| ledger.add_key(new, now()).unwrap().1.reveal().to_owned();
+    let (client, admin) =
+        (add(NewKey::new("alice")), add(NewKey { role: KeyRole::Admin, ..NewKey::new("root") }));
+    let builder = targets(&openai("http://127.0.0.1:9")).with_limits(limits()).with_ledger(ledger.clone());
+    let gate = Gate::start(builder);
+    let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Hi."}]});
+    let got = gate.post("/v1/chat/completions", &[("x-api-key", &client)], &body);
+    let id = got.header("x-formwork-run").unwrap();
+    for (key, has_address) in [(client, false), (admin, true)] {
+        let head = format!(
+            "GET /v1/runs/{id} HTTP/1.1\r\nhost: localhost\r\nx-api-key: {key}\r\nconnection: close\r\n\r\n"
+        );
+        let got = gate.send(head.as_bytes());
+        assert_eq!(
+            (got.status, got.json()["calls"][0]["class"].as_str()),
+            (200, Some("unreachable")),
+            "{}",
+            got.text()
+        );
+        assert_eq!(got.text().contains("127.0.0.1"), has_address, "{}", got.text());
+    }
+}

@@ -794,3 +794,89 @@ fn a_server_without_usage_in_streams_and_a_target_that_fails_are_no_obstacle() {
     let calls: Vec<_> = run.calls.iter().map(|call| (call.target.as_str(), call.class.as_ref())).collect();
     assert_eq!(calls, [("primary", "overloaded"), ("second", "accepted")]);
 }
+
+/// The greatest number of a name in documents.
+fn told(documents: &[Value], name: &str) -> u64 {
+    let inner = |value: &Value| match value {
+        Value::Object(members) => {
+            let own = members.get(name).and_then(Value::as_u64).unwrap_or(0);
+            own.max(told(&members.values().cloned().collect::<Vec<_>>(), name))
+        }
+        Value::Array(items) => told(items, name),
+        _ => 0,
+    };
+    documents.iter().map(inner).max().unwrap_or(0)
+}
+
+/// The client of a corrected turn sees what the ledger charges: the tokens of all calls.
+#[test]
+fn a_corrected_turn_has_the_tokens_of_all_its_calls() {
+    let calls = [
+        ("{\"age\": 340}", Tokens { input: 100, output: 20, cached: 10 }),
+        ("{\"age\": \"old\"}", Tokens { input: 130, output: 25, cached: 60 }),
+        ("{\"age\": 34}", Tokens { input: 160, output: 30, cached: 90 }),
+    ];
+    // The last answer as it is, and one that is repaired.
+    for last in ["{\"age\": 34}", "So: {\"age\": 34}"] {
+        for kind in kinds()
+            .into_iter()
+            .filter(|kind| kind.name.contains("tools") && kind.name != "chat, tools and a call")
+        {
+            for stream in [false, true] {
+                let at = format!("{}, stream {stream}, {last}", kind.name);
+                let replies = calls.iter().enumerate().map(|(nth, (text, tokens))| {
+                    let text = if nth == 2 { last } else { text };
+                    let (first, second) = text.split_at(5);
+                    let mut pieces = (kind.reply)(&[first, second], Some(*tokens), stream);
+                    pieces
+                        .extend((stream && kind.provider == "openai").then(|| "data: [DONE]\n\n".to_owned()));
+                    kind.reply(stream, pieces)
+                });
+                let server = Server::start(replies.collect::<Vec<_>>()).unwrap();
+                let (ledger, secret) = ledger(100_000_000);
+                let gate = gate(&kind, &server.url(), &ledger);
+                let mut body = kind.body("Maria, 34", stream);
+                match kind.path {
+                    "/v1/chat/completions" => {
+                        body["response_format"] =
+                            json!({"type": "json_schema", "json_schema": {"name": "p", "schema": schema()}});
+                        if stream {
+                            body["stream_options"] = json!({"include_usage": true});
+                        }
+                    }
+                    "/v1/responses" => {
+                        body["text"] =
+                            json!({"format": {"type": "json_schema", "name": "p", "schema": schema()}});
+                    }
+                    "/v1/messages" => {
+                        body["output_config"] =
+                            json!({"format": {"type": "json_schema", "schema": schema()}});
+                    }
+                    _ => body["format"] = schema(),
+                }
+                let got = gate.post(kind.path, &[("x-api-key", &secret)], &body);
+                assert_eq!((got.status, server.received().len()), (200, 3), "{at}: {}", got.text());
+                let documents = if stream { got.documents() } else { vec![got.json()] };
+                let sum = |names: &[&str]| names.iter().map(|name| told(&documents, name)).sum::<u64>();
+                let input =
+                    sum(&["prompt_tokens", "prompt_eval_count", "input_tokens", "cache_read_input_tokens"]);
+                let output = sum(&["completion_tokens", "output_tokens", "eval_count"]);
+                assert_eq!((input, output), (390, 75), "{at}: {}", got.text());
+                if kind.provider != "ollama" {
+                    assert_eq!(
+                        sum(&["cached_tokens", "cache_read_input_tokens"]),
+                        160,
+                        "{at}: {}",
+                        got.text()
+                    );
+                }
+                if kind.provider == "openai-responses" {
+                    assert_eq!(sum(&["total_tokens"]), 465, "{at}: {}", got.text());
+                }
+                assert!(!got.text().contains("So:") && got.text().contains("34"), "{at}: {}", got.text());
+                let run = recorded(&ledger);
+                assert_eq!((run.usage.input_tokens, run.usage.output_tokens), (390, 75), "{at}");
+            }
+        }
+    }
+}

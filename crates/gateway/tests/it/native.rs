@@ -750,3 +750,188 @@ fn a_response_that_is_too_long_to_be_kept_is_written_anew() {
         assert_eq!(answer.get("padding").is_some(), is_kept, "{at}");
     }
 }
+
+/// The events of a stream with reasoning before the text, and what has to be left of it.
+fn with_reasoning(protocol: &Protocol, text: &str, usage: bool) -> (Reply, &'static str) {
+    let (before, rest): (Vec<Value>, _) = match protocol.name {
+        "openai" => {
+            let tokens =
+                json!({"content": [{"token": "x", "logprob": -0.5, "bytes": null, "top_logprobs": []}]});
+            let chunk = json!({"choices": [{"index": 0, "delta": {"content": ""}, "logprobs": tokens}]});
+            (
+                vec![json!({"choices": [{"index": 0, "delta": {"reasoning_content": "I wonder."}}]}), chunk],
+                "I wonder.",
+            )
+        }
+        "responses" => (
+            vec![
+                json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "I wonder."}),
+            ],
+            "response.reasoning_summary_text.delta",
+        ),
+        "anthropic" => (
+            vec![
+                json!({"type": "content_block_delta", "index": 9, "delta": {"type": "thinking_delta", "thinking": "I wonder."}}),
+                json!({"type": "content_block_delta", "index": 9, "delta": {"type": "signature_delta", "signature": "s-1"}}),
+            ],
+            "\"signature\":\"s-1\"",
+        ),
+        _ => (
+            vec![json!({"message": {"content": "", "thinking": "I wonder."}, "done": false})],
+            "\"thinking\":\"I wonder.\"",
+        ),
+    };
+    let is_lines = protocol.name == "ollama";
+    let line = |one: &Value| if is_lines { format!("{one}\n") } else { format!("data: {one}\n\n") };
+    let mut body: String = before.iter().map(line).collect();
+    body += &String::from_utf8(protocol.reply(true, text, &[], 9).1).unwrap();
+    let body = match usage {
+        true => body
+            .replace("data: [DONE]", "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\ndata: [DONE]")
+            .replace(r#""response":{"status":"completed""#, r#""response":{"usage":{"input_tokens":7,"output_tokens":3},"status":"completed""#)
+            .replace(r#""type":"message_delta""#, r#""type":"message_delta","usage":{"output_tokens":3}"#)
+            .replace(r#""message":{}"#, r#""message":{"usage":{"input_tokens":7,"output_tokens":1}}"#)
+            .replace("\"done\": true", "\"done\": true, \"prompt_eval_count\": 7, \"eval_count\": 3"),
+        false => body,
+    };
+    let media = if is_lines { "application/x-ndjson" } else { "text/event-stream" };
+    (Reply::pieces([body]).with_header("content-type", media), rest)
+}
+
+/// A corrected value takes the place of the text in the stream of the target, whose reasoning stays.
+#[test]
+fn a_corrected_stream_keeps_the_reasoning() {
+    let folder = contracts("reasoning");
+    for protocol in protocols() {
+        for (has_tools, texts) in [
+            (false, vec![r#"{"name":"Maria","age":"34"}"#]),
+            (true, vec![r#"{"name":"Maria","age":"34"}"#]),
+            (false, vec!["No.", r#"Here: {"name":"Maria","age":34}"#]),
+            (true, vec!["No.", r#"Here: {"name":"Maria","age":34}"#]),
+        ] {
+            let calls = texts.len() as u64;
+            let replies: Vec<_> = texts.iter().map(|text| with_reasoning(&protocol, text, true).0).collect();
+            let server = Server::start(replies).unwrap();
+            let mut body = if has_tools { protocol.body(true) } else { request(&protocol, true) };
+            if protocol.name == "openai" {
+                body["stream_options"] = json!({"include_usage": true});
+            }
+            let got = gate(&protocol, &server, &folder).post(
+                protocol.path,
+                &[("x-formwork-contract", "person")],
+                &body,
+            );
+            let at = format!("{}, tools {has_tools}, {calls}: {}", protocol.name, got.text());
+            assert_eq!((got.status, server.received().len() as u64), (200, calls), "{at}");
+            let rest = with_reasoning(&protocol, "", false).1;
+            assert!(got.text().contains(rest), "{at}");
+            assert!(!got.text().contains("Here") && !got.text().contains(r#"\"34\""#), "{at}");
+            // Once, and whole.
+            let text = json!(RIGHT).to_string();
+            assert_eq!(got.text().matches(&text).count(), 1, "{at}");
+            // Beside a schema, Ollama does not count its reasoning, and our count of several calls does.
+            let uncounted = if protocol.name == "ollama" && !has_tools && calls > 1 { 3 * calls } else { 0 };
+            for (names, count) in [
+                (["prompt_tokens", "input_tokens", "prompt_eval_count"], 7 * calls),
+                (["completion_tokens", "output_tokens", "eval_count"], 3 * calls + uncounted),
+            ] {
+                let text = got.text().replace("\": ", "\":");
+                let has = names.iter().any(|name| text.contains(&format!("\"{name}\":{count}")));
+                assert!(has, "{names:?}: {at}");
+            }
+        }
+    }
+}
+
+/// What is added to the usage leaves the tokens of the text as they are.
+#[test]
+fn a_stream_with_evidence_keeps_its_log_probabilities() {
+    let protocol = &protocols()[0];
+    let (reply, reasoning) = with_reasoning(protocol, RIGHT, true);
+    let server = Server::start([reply]).unwrap();
+    let more =
+        json!({"store": true, "stream": true, "stream_options": {"include_usage": true}, "logprobs": true});
+    let got =
+        protocol.gate(&server).post(protocol.path, &[("x-formwork-evidence", "on")], &with_format(&more));
+    let text = got.text();
+    assert!(text.contains("\"evidence\":[{") && text.contains(reasoning), "{text}");
+    assert!(text.contains("\"logprob\":-0.5"), "{text}");
+}
+
+/// A target that gets the request as it is gets all of it for each of several answers.
+#[test]
+fn what_the_target_gets_is_not_named_as_ignored_beside_several_answers() {
+    let folder = contracts("several");
+    let protocol = &protocols()[0];
+    for stream in [false, true] {
+        for (headers, n) in [
+            (&[][..], 1),
+            (&[], 2),
+            (&[("x-formwork-contract", "person")], 1),
+            (&[("x-formwork-contract", "person")], 2),
+            (&[("x-formwork-evidence", "on")], 2),
+        ] {
+            let mut body = with_format(&json!({"store": true, "n": n, "stream": stream}));
+            if headers.iter().any(|(name, _)| *name == "x-formwork-contract") {
+                body.as_object_mut().unwrap().remove("response_format");
+            }
+            let choices: Vec<_> = (0..n)
+                .map(|index| json!({"index": index, "message": {"content": RIGHT}, "finish_reason": "stop"}))
+                .collect();
+            let server = Server::start([Reply::json(json!({"choices": choices}).to_string())]).unwrap();
+            let got = gate(protocol, &server, &folder).post(protocol.path, headers, &body);
+            let at = format!("{headers:?}, {n}, {stream}: {}", got.text());
+            assert_eq!((got.status, got.header("x-formwork-ignored")), (200, None), "{at}");
+            assert!(!got.text().contains("\"ignored\""), "{at}");
+            assert!(sent(&server).iter().all(|sent| sent["store"] == true), "{at}");
+        }
+    }
+}
+
+/// Only headers that were sent and that stand in the way are named.
+#[test]
+fn a_refusal_names_the_headers_that_were_sent() {
+    let protocol = &protocols()[2];
+    let server = Server::start([text_of(protocol, false, RIGHT)]).unwrap();
+    let mut body = protocol.body(false);
+    body["unheard_of"] = true.into();
+    let gate = protocol.gate(&server);
+    let (eager, absent, coerce) =
+        (("x-formwork-stream", "eager"), ("x-formwork-absent", "all"), ("x-formwork-coerce", "fix"));
+    for headers in [&[eager][..], &[absent], &[coerce], &[absent, coerce], &[eager, absent]] {
+        let got = gate.post(protocol.path, headers, &body);
+        let text = got.text();
+        assert_eq!(got.status, 400, "{text}");
+        for (name, _) in [eager, absent, coerce] {
+            let is_sent = headers.iter().any(|(sent, _)| *sent == name);
+            assert_eq!(text.contains(name), is_sent, "{headers:?}: {text}");
+        }
+    }
+    assert_eq!(gate.post(protocol.path, &[], &body).status, 200);
+}
+
+/// A patch in a dialogue follows the answer that it is about, and not an earlier turn.
+#[test]
+fn a_patch_in_a_dialogue_follows_the_answer() {
+    let protocol = &protocols()[0];
+    for has_turns in [false, true] {
+        let wrong = r#"{"name":"Maria","age":"about 34"}"#;
+        let server =
+            Server::start([text_of(protocol, false, wrong), text_of(protocol, false, r#"{"age":34}"#)])
+                .unwrap();
+        let mut body = with_format(&json!({"store": true}));
+        if has_turns {
+            body["messages"] = json!([
+                {"role": "user", "content": "Who is it?"}, {"role": "assistant", "content": "Maria."},
+                {"role": "user", "content": "Maria, 34"},
+            ]);
+        }
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        assert_eq!((got.status, server.received().len()), (200, 2), "{}", got.text());
+        let messages = sent(&server)[1]["messages"].as_array().unwrap().clone();
+        let [.., before, patch] = &messages[..] else { panic!("{messages:?}") };
+        assert!(patch["content"].as_str().unwrap().contains("age"), "{messages:?}");
+        assert_eq!(before["role"] == "assistant", has_turns, "{messages:?}");
+        assert_eq!(before["content"].to_string().contains("about 34"), has_turns, "{messages:?}");
+    }
+}

@@ -50,6 +50,8 @@ fn cases() -> Vec<(&'static str, Vec<Reply>, Expected)> {
             Expected::Error(429, "true", Some("7")),
         ),
         ("down", vec![Reply::status(503)], Expected::Error(503, "true", Some("1"))),
+        ("overloaded", vec![Reply::status(529)], Expected::Error(503, "true", Some("1"))),
+        ("an error of the server", vec![Reply::status(500)], Expected::Error(502, "true", Some("1"))),
         ("hangs up", vec![Reply::raw([])], Expected::Error(503, "true", Some("1"))),
         ("our key is wrong", vec![Reply::status(401)], Expected::Error(502, "false", None)),
         ("our key is not allowed", vec![Reply::status(403)], Expected::Error(502, "false", None)),
@@ -65,6 +67,117 @@ fn every_outcome_has_the_words_of_every_protocol() {
             let gate = Gate::new(&openai(&server.url()));
             let got = gate.post(way.path, &[], &way.body("primary", false));
             check(&format!("{}, {case}", way.name), way, &got, &seen);
+        }
+    }
+}
+
+/// An error of the server is none of its load, in the words of each protocol.
+#[test]
+fn an_error_of_the_server_is_not_called_overloaded() {
+    for (status, is_load) in [(500, false), (502, false), (503, true), (529, true)] {
+        for way in ways() {
+            for is_plain in [false, true] {
+                let server = Server::start([Reply::status(status)]).unwrap();
+                let mut body = way.body("primary", false);
+                if is_plain {
+                    for name in ["response_format", "text", "tools", "tool_choice", "output_config", "format"]
+                    {
+                        body.as_object_mut().unwrap().remove(name);
+                    }
+                }
+                let got = Gate::new(&openai(&server.url())).post(way.path, &[], &body);
+                let (at, error) = (format!("{}, {status}, {is_plain}: {}", way.name, got.text()), got.json());
+                assert_eq!(got.status, if is_load { 503 } else { 502 }, "{at}");
+                assert_eq!(way.message(&error).contains("overloaded"), is_load, "{at}");
+                match way.path {
+                    "/v1/messages" => {
+                        let expected = if is_load { "overloaded_error" } else { "api_error" };
+                        assert_eq!(error["error"]["type"], expected, "{at}");
+                    }
+                    "/v1/chat/completions" | "/v1/responses" => {
+                        let expected = if is_load { "no_target_available" } else { "bad_gateway" };
+                        assert_eq!(error["error"]["code"], expected, "{at}");
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// The address of a target is for the log and the ledger.
+#[test]
+fn no_client_sees_the_address_of_a_target() {
+    let hangs_up = Server::start([Reply::raw([])]).unwrap();
+    let half =
+        Reply::raw(*b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{");
+    let cut = Server::start([half]).unwrap();
+    let odd = Server::start([Reply::raw(*b"SSH-2.0-OpenSSH_9.9\r\n")]).unwrap();
+    for url in ["http://127.0.0.1:9", &hangs_up.url(), &cut.url(), &odd.url()] {
+        let ledger = Ledger::in_memory(Settings::default()).unwrap();
+        let builder = targets(&openai(url)).with_limits(limits()).with_ledger(ledger.clone());
+        let gate = Gate::start(builder);
+        let tools =
+            json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]);
+        let messages = json!([{"role": "user", "content": "Hi"}]);
+        let mut requests: Vec<_> = ways()
+            .iter()
+            .flat_map(|way| [false, true].map(|stream| (way.path, way.body("primary", stream))))
+            .collect();
+        requests.push(("/v1/chat/completions", json!({"model": "primary", "messages": messages})));
+        requests.push((
+            "/v1/chat/completions",
+            json!({"model": "primary", "messages": messages, "tools": tools}),
+        ));
+        requests.push(("/v1/messages", json!({"model": "primary", "messages": messages, "max_tokens": 9})));
+        requests.push(("/v1/extract", json!({"input": "Maria, 34", "schema": super::support::schema()})));
+        requests.push((
+            "/v1/extract",
+            json!({"input": "Maria, 34", "schema": super::support::schema(), "stream": true}),
+        ));
+        for (path, body) in requests {
+            let got = gate.post(path, &[], &body);
+            let text = String::from_utf8_lossy(&got.body).into_owned();
+            let is_passed = path == "/v1/chat/completions" && got.status == 200 && text == "{";
+            assert!(text.contains("error") || is_passed, "{path}: {text}");
+            assert!(!text.contains("127.0.0.1"), "{path} of {url}: {text}");
+        }
+        ledger.flush_blocking().unwrap();
+        let runs = ledger.runs(&RunQuery::default()).unwrap().runs;
+        assert!(runs.iter().any(|run| run.message.as_deref().is_some_and(|text| text.contains("127.0.0.1"))));
+    }
+    // Neither in the history of a value.
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let down = super::support::section("down", "openai", "http://127.0.0.1:9");
+    for stream in [false, true] {
+        let gate = Gate::new(&(down.clone() + &openai(&server.url())));
+        let body = json!({"input": "Maria, 34", "schema": super::support::schema(), "targets": ["down", "primary"], "stream": stream});
+        let got = gate.post("/v1/extract", &[], &body);
+        assert!(got.text().contains("unreachable") && got.text().contains(r#"{"age":34}"#), "{}", got.text());
+        assert!(!got.text().contains("127.0.0.1"), "{}", got.text());
+    }
+}
+
+/// A model may decline without a word.
+#[test]
+fn an_empty_refusal_has_no_words() {
+    let body = json!({"id": "x", "type": "message", "role": "assistant", "content": [], "stop_reason": "refusal", "usage": {"input_tokens": 9, "output_tokens": 1}});
+    for way in ways() {
+        for stream in [false, true] {
+            let server = Server::start([Reply::json(body.to_string())]).unwrap();
+            let gate = Gate::new(&super::support::section("primary", "anthropic", &server.url()));
+            let got = gate.post(way.path, &[], &way.body("primary", stream));
+            let at = format!("{}, stream {stream}: {}", way.name, got.text());
+            assert_eq!(got.status, 200, "{at}");
+            assert!(!got.text().contains("gave no"), "{at}");
+            if stream {
+                assert_eq!(way.streamed(&got.documents()), "", "{at}");
+            } else {
+                assert_eq!(way.refusal(&got.json()), "", "{at}");
+            }
+            if way.path == "/v1/messages" {
+                assert!(!got.text().contains(r#""text":"""#), "Anthropic takes no empty text back: {at}");
+            }
         }
     }
 }

@@ -77,7 +77,7 @@ fn the_same_protocol_is_passed_through_byte_for_byte() {
 #[test]
 fn an_error_about_the_request_is_the_targets_own_and_others_are_ours() {
     for (upstream, expected) in
-        [(400, 400), (422, 422), (401, 502), (403, 502), (404, 502), (429, 429), (500, 503), (529, 503)]
+        [(400, 400), (422, 422), (401, 502), (403, 502), (404, 502), (429, 429), (500, 502), (529, 503)]
     {
         let reply = Reply::json(r#"{"error": {"message": "its own"}}"#).with_status(upstream);
         let server = Server::start([reply]).unwrap();

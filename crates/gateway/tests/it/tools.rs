@@ -360,6 +360,8 @@ fn a_required_call_is_asked_for_again() {
     let server = Server::start([text, call]).unwrap();
     let got = protocol.gate(&server).post(protocol.path, &[], &body);
     assert_eq!((got.status, got.text()), (200, String::from_utf8(bytes).unwrap()));
+    let correction = String::from_utf8_lossy(&server.received()[1].body).into_owned();
+    assert!(correction.contains("You called no tool, and answered: No."), "{correction}");
 }
 
 #[test]

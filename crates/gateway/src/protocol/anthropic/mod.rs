@@ -36,6 +36,10 @@ impl Protocol for Anthropic {
             && body.is_empty(["output_config", "format"])
     }
 
+    fn texts(&self) -> &'static [(&'static str, &'static str, &'static str)] {
+        &[("content_block_delta", "/delta", "text")]
+    }
+
     fn end(&self) -> StreamEnd {
         StreamEnd { marks: &["message_stop"], is_long: false }
     }

@@ -29,7 +29,7 @@ pub(in crate::protocol) fn error(problem: &Problem) -> Value {
         Kind::Upstream | Kind::Internal => "api_error",
         _ => "invalid_request_error",
     };
-    let mut error = json!({"type": kind, "message": problem.message});
+    let mut error = json!({"type": kind, "message": problem.told()});
     if let Some(violations) = problem.violations() {
         error["violations"] = violations;
     }
@@ -46,7 +46,8 @@ pub(in crate::protocol) fn head(meta: &Meta) -> Value {
 /// Returns the blocks of an answer: its reasoning, its text, and its calls.
 fn blocks(Choice { thinking, content, .. }: &Choice, meta: &Meta) -> Vec<Value> {
     let thinking = (!thinking.is_empty()).then(|| thinking_block(thinking));
-    let has_text = !matches!(content, Content::Calls { text, .. } if text.is_empty());
+    // Only a text may be empty.
+    let has_text = matches!(content, Content::Text(_)) || !content.text().is_empty();
     let text = has_text.then(|| json!({"type": "text", "text": content.text()}));
     let call = |(nth, called): (usize, &Called)| {
         let input = serde_json::from_str::<Value>(&called.arguments).unwrap_or_else(|_| json!({}));

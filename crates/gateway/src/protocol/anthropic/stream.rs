@@ -87,10 +87,9 @@ impl Frames for Events {
         let stop = |nth: usize| json!({"type": "content_block_stop", "index": first + nth});
         // The arguments of a call were sent before only if it was known from the start.
         let mut is_called = self.called.take().is_some() && self.sent;
-        let has_text = match content {
-            Content::Calls { text, .. } => !is_called && (self.sent || !text.is_empty()),
-            _ => true,
-        };
+        // Only a text may be empty.
+        let is_there = self.sent || matches!(content, Content::Text(_)) || !content.text().is_empty();
+        let has_text = is_there && !is_called;
         if has_text {
             if !self.sent {
                 events.extend(self.piece((0, 0), None, content.text(), true));

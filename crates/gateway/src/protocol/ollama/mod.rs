@@ -56,6 +56,10 @@ impl Protocol for Ollama {
         body.get(["stream"]) != Some(&Node::Scalar(Value::Bool(false)))
     }
 
+    fn texts(&self) -> &'static [(&'static str, &'static str, &'static str)] {
+        &[("", "/message", "content"), ("", "", "response")]
+    }
+
     fn end(&self) -> StreamEnd {
         StreamEnd { marks: &[r#""done":true"#, r#""done": true"#], is_long: false }
     }

@@ -26,7 +26,7 @@ pub(super) fn whole(api: Ollama, reply: &Reply, meta: &Meta) -> Vec<u8> {
 }
 
 pub(in crate::protocol) fn error(problem: &Problem) -> Value {
-    let mut error = json!({"error": problem.message});
+    let mut error = json!({"error": problem.told()});
     if let Some(violations) = problem.violations() {
         error["violations"] = violations;
     }

@@ -12,7 +12,7 @@ use super::events::StreamEnd;
 use crate::document::Document;
 
 pub(super) use reply::error;
-pub(super) use request::FIELDS;
+pub(super) use request::{FIELDS, SETTINGS};
 pub(super) use turn::{add_instructions, add_message, is_message};
 
 /// Chat Completions.
@@ -35,6 +35,10 @@ impl Protocol for OpenAi {
     fn is_plain(&self, body: &Document<'_>) -> bool {
         (body.is_empty(["tools"]) || body.word(["tool_choice"]) == Some("none"))
             && matches!(body.word(["response_format", "type"]), None | Some("text"))
+    }
+
+    fn texts(&self) -> &'static [(&'static str, &'static str, &'static str)] {
+        &[("", "/choices/0/delta", "content")]
     }
 
     fn end(&self) -> StreamEnd {

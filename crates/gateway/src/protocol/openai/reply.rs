@@ -51,7 +51,7 @@ pub(in crate::protocol) fn error(problem: &Problem) -> Value {
         _ => "invalid_request_error",
     };
     let mut error = json!({
-        "message": problem.message, "type": kind, "param": problem.param, "code": problem.code(),
+        "message": problem.told(), "type": kind, "param": problem.param, "code": problem.code(),
     });
     if let Some(violations) = problem.violations() {
         error["violations"] = violations;

@@ -10,46 +10,18 @@ use crate::protocol::fields::{self, Fields, Reader, content};
 use crate::protocol::parts;
 
 /// The members that the protocol has. The response names those that are ignored.
+#[rustfmt::skip]
 pub(in crate::protocol) const FIELDS: &[&str] = &[
-    "audio",
-    "frequency_penalty",
-    "function_call",
-    "functions",
-    "logit_bias",
-    "logprobs",
-    "max_completion_tokens",
-    "max_tokens",
-    "messages",
-    "metadata",
-    "modalities",
-    "model",
-    "n",
-    "parallel_tool_calls",
-    "prediction",
-    "presence_penalty",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "reasoning_effort",
-    "response_format",
-    "safety_identifier",
-    "seed",
-    "service_tier",
-    "stop",
-    "store",
-    "stream",
-    "stream_options",
-    "temperature",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "user",
-    "verbosity",
-    "web_search_options",
+    "audio", "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs",
+    "max_completion_tokens", "max_tokens", "messages", "metadata", "modalities", "model", "n",
+    "parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key", "prompt_cache_retention",
+    "reasoning_effort", "response_format", "safety_identifier", "seed", "service_tier", "stop", "store",
+    "stream", "stream_options", "temperature", "tool_choice", "tools", "top_logprobs", "top_p", "user",
+    "verbosity", "web_search_options",
 ];
 
-/// The members that are settings of the model.
-const SETTINGS: [(&str, &str); 10] = [
+/// The members of OpenAI's protocols that are settings of the model.
+pub(in crate::protocol) const SETTINGS: [(&str, &str); 10] = [
     ("reasoning_effort", "effort"),
     ("verbosity", "verbosity"),
     ("service_tier", "service_tier"),

@@ -35,6 +35,15 @@ impl Protocol for Responses {
             && matches!(body.word(["text", "format", "type"]), None | Some("text"))
     }
 
+    fn texts(&self) -> &'static [(&'static str, &'static str, &'static str)] {
+        &[
+            ("response.output_text.delta", "", "delta"),
+            ("response.output_text.done", "", "text"),
+            ("response.content_part.done", "/part", "text"),
+            ("response.output_item.done", "/item/content/0", "text"),
+        ]
+    }
+
     fn end(&self) -> StreamEnd {
         StreamEnd { marks: &["response.completed", "response.incomplete", "response.failed"], is_long: true }
     }

@@ -8,48 +8,17 @@ use crate::contracts::Known;
 use crate::document::{Document, Node};
 use crate::problem::Problem;
 use crate::protocol::fields::{self, Fields, Reader};
+use crate::protocol::openai::SETTINGS;
 use crate::protocol::parts;
 
 /// The members that the protocol has. The response names those that are ignored.
+#[rustfmt::skip]
 pub(in crate::protocol) const FIELDS: &[&str] = &[
-    "background",
-    "conversation",
-    "context_management",
-    "include",
-    "input",
-    "instructions",
-    "max_output_tokens",
-    "max_tool_calls",
-    "metadata",
-    "model",
-    "parallel_tool_calls",
-    "previous_response_id",
-    "prompt",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "reasoning",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "stream",
-    "stream_options",
-    "temperature",
-    "text",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "truncation",
-    "user",
-];
-
-/// The members that are settings of the model.
-const SETTINGS: [(&str, &str); 5] = [
-    ("service_tier", "service_tier"),
-    ("parallel_tool_calls", "parallel_tools"),
-    ("metadata", "metadata"),
-    ("safety_identifier", "user"),
-    ("user", "user"),
+    "background", "conversation", "context_management", "include", "input", "instructions",
+    "max_output_tokens", "max_tool_calls", "metadata", "model", "parallel_tool_calls", "previous_response_id",
+    "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier",
+    "store", "stream", "stream_options", "temperature", "text", "tool_choice", "tools", "top_logprobs",
+    "top_p", "truncation", "user",
 ];
 
 /// Reads a request.

@@ -174,7 +174,7 @@ impl Frames for Events {
     fn fail(&mut self, problem: &Problem) -> Vec<Value> {
         let mut response = head(&self.meta, "failed");
         let mut details = error(problem)["error"].take();
-        response["error"] = json!({"code": "server_error", "message": problem.message, "details": details});
+        response["error"] = json!({"code": "server_error", "message": problem.told(), "details": details});
         self.send("response.failed", json!({"response": response}));
         // Official clients raise this event if it has a member `error`; the documentation has its members at the top.
         let copy = details.clone();

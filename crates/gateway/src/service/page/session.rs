@@ -8,8 +8,8 @@ use formwork_core::Time;
 use formwork_ledger::{Key, KeyRole, Ledger};
 use sha2::{Digest as _, Sha256};
 
+use crate::access::hex;
 use crate::problem::{Kind, Problem};
-use crate::service::kept::hex;
 
 /// The name of the cookie.
 const COOKIE: &str = "formwork-session";
