@@ -8,8 +8,7 @@ use std::time::Instant;
 
 use formwork_batch::{BatchError, Control, Progress, Stop, View};
 
-use super::sum;
-use super::table::{Cell, Table};
+use super::table::{Cell, Table, sum};
 
 /// The maximum number of batches on the page: the last ones by name.
 const MAX: usize = 100;

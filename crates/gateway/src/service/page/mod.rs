@@ -29,7 +29,7 @@ use crate::protocol::timestamp;
 
 pub(crate) use batches::Batches;
 pub(crate) use session::{Sessions, Visitor};
-use table::{Cell, Table, href};
+use table::{Cell, Table, href, sum};
 
 /// The pages load their style and script from the service alone, and no page may frame them.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'self'; \
@@ -157,12 +157,6 @@ fn time(time: formwork_core::Time) -> String {
 
 fn dollars(micro_usd: Option<u64>) -> String {
     micro_usd.map_or("unknown".to_owned(), formwork_ledger::format_usd)
-}
-
-/// Returns a sum in US dollars, and the number of runs or calls that it lacks.
-fn sum(micro_usd: u64, unpriced: u64, what: &str) -> String {
-    let known = formwork_ledger::format_usd(micro_usd);
-    if unpriced == 0 { known } else { format!("{known}, and {unpriced} {what} without a price") }
 }
 
 /// Returns a share as a percentage.

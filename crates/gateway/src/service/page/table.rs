@@ -38,3 +38,9 @@ pub(super) fn href(path: &str, query: &[(&str, &str)]) -> String {
     out.extend_pairs(query.iter().filter(|(_, value)| !value.is_empty()));
     format!("{path}?{}", out.finish())
 }
+
+/// Returns a sum in US dollars, and the number of runs or calls that it lacks.
+pub(super) fn sum(micro_usd: u64, unpriced: u64, what: &str) -> String {
+    let known = formwork_ledger::format_usd(micro_usd);
+    if unpriced == 0 { known } else { format!("{known}, and {unpriced} {what} without a price") }
+}
