@@ -170,6 +170,9 @@ pub(crate) fn skill(error: &SkillError) -> Failed {
             None => Failed::no_answer(error),
         },
         SkillError::Failed { .. } | SkillError::Late { .. } => Failed::no_answer(error),
+        SkillError::Inputs { violations, .. } if violations.iter().any(|it| it.rule == "required") => {
+            Failed::usage(format!("{error}; give an input as --input NAME=VALUE or --input NAME=@FILE"))
+        }
         _ => Failed::usage(error),
     }
 }

@@ -161,7 +161,7 @@ fn mistakes_are_reported_before_a_model_is_opened() {
     for (args, code, says) in [
         (vec!["run", "tiket", "--dir", &dir()], 2, "there is no skill `tiket` in"),
         (vec!["run", "tiket", "--dir", &dir()], 2, "did you mean `ticket`?"),
-        (vec!["run", "ticket", "--dir", &dir()], 2, "the input `title` is missing"),
+        (vec!["run", "ticket", "--dir", &dir()], 2, "is missing; give an input as --input NAME=VALUE"),
         (
             vec!["run", "ticket", "--dir", &dir(), "-i", "titel=x"],
             2,

@@ -843,7 +843,7 @@ fn a_corrected_stream_keeps_the_reasoning() {
     }
 }
 
-/// What is added to the usage leaves the tokens of the text as they are.
+/// An addition to the usage leaves the tokens of the text as they are.
 #[test]
 fn a_stream_with_evidence_keeps_its_log_probabilities() {
     let protocol = &protocols()[0];

@@ -247,7 +247,8 @@ fn typed<'de, T: serde::Deserialize<'de>>(read: impl de::Read<'de>, root: &str) 
     read.map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let place = format!(" at line {line} column {column}");
-        let text_of_error = error.to_string();
+        // The parser's word for the beginning of `true`, `false` and `null`.
+        let text_of_error = error.to_string().replacen("expected ident", "expected value", 1);
         // serde repeats names of the document verbatim, so they may contain control characters.
         let message = text::plain(text_of_error.strip_suffix(&place).unwrap_or(&text_of_error), MAX_MESSAGE);
         let error = if error.is_data() {

@@ -132,6 +132,7 @@ fn nothing_outside_of_the_schema_is_read() {
         ("{\"transactions\": []", None, "no JSON"),
         ("{\"transactions\": []} {}", None, "no JSON"),
         ("{\"transactions\": NaN}", None, "NaN"),
+        ("{\"transactions\": tru}", None, "no JSON: expected value"),
     ] {
         let error = refused(json);
         assert_eq!(error.path(), path, "{json}: {error}");
