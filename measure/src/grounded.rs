@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// The seed of the drawing
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// A file with examples that precede each row: lines with `input` and `answer` [default: no examples]
+    #[arg(long, value_name = "FILE")]
+    examples: Option<PathBuf>,
     /// Print each row: its results, values and output tokens
     #[arg(short, long)]
     verbose: bool,
@@ -75,13 +78,14 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     };
     let mut rows = rows(&args.folder.join(file))?;
     draw(&mut rows, args.count, args.seed);
+    let examples = args.examples.as_deref().map(crate::corpora::rows).transpose()?.unwrap_or_default();
     let options = LocalOptions::new().with_model(args.model.as_str());
     let local = Arc::new(Local::open(options).map_err(|error| error.to_string())?);
     let runtime = runtime().map_err(|error| format!("the runtime cannot be started: {error}"))?;
     let mut arms = [Arm::default(), Arm::default()];
     for row in &rows {
         for (arm, is_grounded) in arms.iter_mut().zip([false, true]) {
-            runtime.block_on(arm.row(args, &local, row, is_grounded))?;
+            runtime.block_on(arm.row(args, &local, &examples, row, is_grounded))?;
         }
     }
     println!("{:?}, {} rows by seed {}, temperature 0", args.data, rows.len(), args.seed);
@@ -118,6 +122,7 @@ impl Arm {
         &mut self,
         args: &Args,
         local: &Arc<Local>,
+        examples: &[Value],
         row: &Value,
         is_grounded: bool,
     ) -> Result<(), String> {
@@ -130,6 +135,9 @@ impl Arm {
         let system = row["system"].as_str().or_else(|| row["function"]["description"].as_str());
         if let Some(system) = system {
             builder = builder.with_system(system);
+        }
+        for example in examples {
+            builder = builder.with_example(text(example, "input"), &example["answer"]);
         }
         if is_grounded {
             let mut rules = Vec::new();
