@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
+use formwork_testkit::each;
 use formwork_testkit::server::{Reply, Server};
 use serde_json::json;
 
@@ -110,7 +111,7 @@ fn nothing_is_left_of_a_progress_line() {
     let wallet = example("wallets/staker.json");
     let vote = of_text(&json!({"reasoning": "So.", "verdict": "pass", "confidence": 90}).to_string());
     let maria = of_text(r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#);
-    for (args, replies, progress) in [
+    let cases = [
         (vec!["extract", "-s", &person, "x"], vec![maria], ""),
         (
             vec!["extract", "-s", &person, "x", "--timeout", "1"],
@@ -136,7 +137,8 @@ fn nothing_is_left_of_a_progress_line() {
             "0 of 2 wallets, 0 s",
         ),
         (vec!["check", "-s", &person, &person], vec![], ""),
-    ] {
+    ];
+    each(cases, |(args, replies, progress)| {
         let run_with = |run: &dyn Fn(&[&str]) -> (String, i32)| {
             let server = Server::start(replies.clone()).unwrap();
             let config = temporary(&format!("terminal-{}.toml", server.address().port()), of(&server));
@@ -159,7 +161,7 @@ fn nothing_is_left_of_a_progress_line() {
         assert!(written.contains(progress), "{progress}: {written:?}");
         let is_progress = |line: &String| line.contains("reading the prompt") || line.contains(" pieces");
         assert!(!screen(&written).iter().any(is_progress), "{args:?}: {written:?}");
-    }
+    });
 }
 
 /// The start of a line up to "timed out", without figures and hexadecimal ids: these, and which of the limits on time was
