@@ -11,7 +11,6 @@ use crate::ask::Want;
 use crate::contracts::Spec;
 use crate::engine::{Bounds, identifier};
 use crate::problem::{Kind, Problem};
-use crate::protocol::Protocol;
 use crate::protocol::turn::{Called, Turn};
 use crate::record::Made;
 
@@ -153,10 +152,15 @@ impl Judge {
         Ok(wrong.message)
     }
 
-    /// Returns why a turn does not hold; `None` if it does. Text that has to satisfy a schema is read at this level.
-    pub(super) fn wrong(&self, turn: &Turn, level: Level) -> Option<Wrong> {
+    /// Returns the values that were found in texts of a turn that holds, with the numbers of their answers. Text that has to satisfy a
+    /// schema is read at this level.
+    ///
+    /// # Errors
+    /// Why the turn does not hold.
+    pub(super) fn judged(&self, turn: &Turn, level: Level) -> Result<Vec<(u64, Found)>, Wrong> {
+        let mut found = Vec::new();
         if turn.is_unfinished {
-            return None;
+            return Ok(found);
         }
         // The turn itself does not become a part of the dialogue.
         let mut message = String::from("Your last turn was not accepted, and is left out here.");
@@ -174,9 +178,13 @@ impl Judge {
             let mut calls = turn.calls.iter().filter(|call| call.answer() == answer).peekable();
             if calls.peek().is_none() {
                 uncalled = uncalled.or(self.is_required.then(|| turn.text(answer)));
-                if let Some(Err(violations)) = self.text(turn.text(answer), level) {
-                    is_text = true;
-                    add(format!("\nYou answered {}:", shown(turn.text(answer))), violations);
+                match self.text(turn.text(answer), level) {
+                    Some(Err(violations)) => {
+                        is_text = true;
+                        add(format!("\nYou answered {}:", shown(turn.text(answer))), violations);
+                    }
+                    Some(Ok(value)) => found.extend(value.map(|value| (answer, value))),
+                    None => {}
                 }
             }
             for call in calls {
@@ -186,23 +194,23 @@ impl Judge {
             }
         }
         if all.is_empty() {
-            let text = shown(uncalled?);
+            let Some(text) = uncalled.map(shown) else { return Ok(found) };
             message.push_str(&format!(
                 "\nYou called no tool, and answered: {text}\nAnswer the same request again with a call of a tool."
             ));
-            return Some(Wrong { message, violations: Vec::new() });
+            return Err(Wrong { message, violations: Vec::new() });
         }
         message.push_str("\nAnswer the same request again, so that ");
         message.push_str(match is_text {
             true => "it is a JSON document that satisfies the schema.",
             false => "the arguments satisfy the schema of the tool.",
         });
-        Some(Wrong { message, violations: all })
+        Err(Wrong { message, violations: all })
     }
 
     /// Reads and judges a text that has to satisfy a schema; `None` if it does not have to. Returns the value if it is written otherwise
     /// than the text. At [`Level::Strict`] it never is.
-    pub(super) fn text(&self, text: &str, level: Level) -> Option<Result<Option<Found>, Vec<Violation>>> {
+    fn text(&self, text: &str, level: Level) -> Option<Result<Option<Found>, Vec<Violation>>> {
         let format = self.format.as_ref().filter(|_| !self.is_required)?;
         let contract = format.plan().contract();
         let documents = match read(text, level) {
@@ -220,7 +228,7 @@ impl Judge {
             let (inexact, mut warnings) = precision(&document.rounded);
             let mut judged = contract.judge(&document.value, &self.context());
             if inexact.is_empty() && judged.is_accepted() {
-                let is_same = serde_json::from_str::<Value>(text).is_ok();
+                let is_same = document.is_exact();
                 warnings.extend(std::mem::take(&mut judged.warnings).into_iter().map(Warning::from));
                 return Some(Ok((!is_same).then_some(Found { value: document.value, warnings })));
             }
@@ -247,25 +255,6 @@ impl Judge {
             return None;
         };
         self.text(turn.text(answer), Level::Clean)?.ok()?
-    }
-
-    /// Puts the values that were found in the texts of a whole response in their place. Returns the warnings about them; `None` if they
-    /// are the texts.
-    pub(super) fn repaired(
-        &self,
-        protocol: &dyn Protocol,
-        turn: &Turn,
-        body: &mut Value,
-    ) -> Option<Vec<Warning>> {
-        let mut all = None;
-        let answers = turn.answers().filter(|_| !turn.is_unfinished);
-        for answer in answers.filter(|answer| turn.calls.iter().all(|call| call.answer() != *answer)) {
-            if let Some(Ok(Some(Found { value, warnings }))) = self.text(turn.text(answer), Level::Clean) {
-                all.get_or_insert_with(Vec::new).extend(warnings);
-                protocol.set_text(body, answer, &value.to_string());
-            }
-        }
-        all
     }
 
     fn violations(&self, call: &Called) -> Vec<Violation> {

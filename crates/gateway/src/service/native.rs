@@ -140,32 +140,36 @@ impl Native {
                 self.job.protocol.read_whole(&mut turn, document);
                 turn
             });
-            let wrong = self.judge.wrong(&turn, Level::Clean);
+            let judged = self.judge.judged(&turn, Level::Clean);
             if head.status.is_success() {
-                self.end_call(&turn, wrong.as_ref(), true);
+                self.end_call(&turn, judged.as_ref().err(), true);
             } else if let Some(made) = self.job.record.made.last_mut() {
                 // A request that is refused costs nothing.
                 made.end(Usage::default(), None);
             }
-            let Some(wrong) = wrong else {
-                let document = document.as_mut();
-                let changed = document.and_then(|document| {
-                    let has_more = add_counts(document, self.earlier());
-                    let repaired = self.judge.repaired(self.job.protocol, &turn, document);
-                    let is_changed = has_more || repaired.is_some();
-                    self.job.warnings.extend(repaired.unwrap_or_default());
-                    is_changed.then(|| document.to_string().into_bytes())
-                });
-                if changed.is_some() {
-                    head.headers.remove(header::CONTENT_LENGTH);
+            let found = match judged {
+                Ok(found) => found,
+                Err(wrong) => {
+                    (head, body) = self.again(wrong).await?.into_parts();
+                    continue;
                 }
-                let mut response = pass::returned(&head, Body::from(changed.unwrap_or(bytes)));
-                self.job.head(&mut response, false);
-                let calls = HeaderValue::from(self.job.record.made.len());
-                response.headers_mut().insert("x-formwork-calls", calls);
-                return Ok(response);
             };
-            (head, body) = self.again(wrong).await?.into_parts();
+            let changed = document.as_mut().and_then(|document| {
+                let is_changed = add_counts(document, self.earlier()) || !found.is_empty();
+                for (answer, Found { value, warnings }) in found {
+                    self.job.warnings.extend(warnings);
+                    self.job.protocol.set_text(document, answer, &value.to_string());
+                }
+                is_changed.then(|| document.to_string().into_bytes())
+            });
+            if changed.is_some() {
+                head.headers.remove(header::CONTENT_LENGTH);
+            }
+            let mut response = pass::returned(&head, Body::from(changed.unwrap_or(bytes)));
+            self.job.head(&mut response, false);
+            let calls = HeaderValue::from(self.job.record.made.len());
+            response.headers_mut().insert("x-formwork-calls", calls);
+            return Ok(response);
         }
     }
 
@@ -286,7 +290,7 @@ impl Native {
                 }
             }
             held.extend(events.rest());
-            let mut wrong = self.judge.wrong(&turn, Level::Strict);
+            let mut wrong = self.judge.judged(&turn, Level::Strict).err();
             // A value that a whole response would have takes the place of the text.
             let has_end = mark.is_seen() || self.meter.has_end(mark.is_long());
             let may_be_found = wrong.is_some() && has_end && !mark.has_error() && !self.is_shown;

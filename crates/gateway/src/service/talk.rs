@@ -190,19 +190,20 @@ impl Talk<'_> {
                 matches!(finish, ModelFinish::Stop | ModelFinish::ToolCall | ModelFinish::Other(_));
             let calls = tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str()));
             let turn = Turn::of(&text, calls, is_whole);
-            let wrong = open.judge.wrong(&turn, Level::Clean);
+            let judged = open.judge.judged(&turn, Level::Clean);
             if let Some(made) = made.last_mut() {
-                made.end(answer.usage, wrong.as_ref().map(|wrong| wrong.violations.as_slice()));
+                made.end(answer.usage, judged.as_ref().err().map(|wrong| wrong.violations.as_slice()));
                 made.answer = open.job.shared.keeps_bodies.then(|| turn.written()).flatten();
             }
-            if let Some(wrong) = wrong {
-                if open.is_shown {
-                    return Err(open.judge.problem(wrong, made));
+            let mut found = match judged {
+                Ok(found) => found,
+                Err(wrong) if open.is_shown => return Err(open.judge.problem(wrong, made)),
+                Err(wrong) => {
+                    let correction = open.judge.again(open.job, made, wrong, open.job.share())?;
+                    open.messages.push(Arc::new(Message::user(correction)));
+                    continue;
                 }
-                let correction = open.judge.again(open.job, made, wrong, open.job.share())?;
-                open.messages.push(Arc::new(Message::user(correction)));
-                continue;
-            }
+            };
             let is_shown = open.shows();
             if let Some(line) = open.line.as_deref_mut() {
                 let thinking = std::mem::take(&mut thinking);
@@ -212,9 +213,7 @@ impl Talk<'_> {
                 }
             }
             if tool_calls.is_empty() {
-                if let Some(Ok(Some(Found { value, warnings }))) =
-                    open.judge.text(&text, Level::Clean).filter(|_| is_whole)
-                {
+                if let Some((_, Found { value, warnings })) = found.pop() {
                     (text, open.warnings) = (value.to_string(), warnings);
                 }
                 let (content, finish) = match finish {
