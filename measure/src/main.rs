@@ -22,6 +22,10 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+/// That of the `formwork` command; both sides of a benchmark have it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// An error, which ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
 

@@ -75,10 +75,29 @@ impl Word {
         self.length = (self.length + part.len()).min(MAX_WORD + 1);
     }
 
+    /// Adds an escaped letter. A word with another escape than that of a slash means nothing here.
+    fn escaped(&mut self, letter: u8) {
+        match letter {
+            b'/' => self.push(b"/"),
+            _ => self.length = MAX_WORD + 1,
+        }
+    }
+
     /// Returns the word; nothing if it is too long.
     fn get(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
+}
+
+/// Returns the place of the first byte that ends a part of a text.
+fn mark_in(bytes: &[u8]) -> Option<usize> {
+    /// Most parts are shorter; the search for long ones takes longer to begin.
+    const SHORT: usize = 16;
+
+    let (first, others) = bytes.split_at(bytes.len().min(SHORT));
+    let is_mark = |byte: &u8| matches!(byte, b'"' | b'\\' | b'\n');
+    let far = || memchr3(b'"', b'\\', b'\n', others).map(|at| at + SHORT);
+    first.iter().position(is_mark).or_else(far)
 }
 
 /// The names of members that mean anything here.
@@ -205,8 +224,13 @@ impl Meter {
                 Inside::Text => self.text(bytes),
                 Inside::Escape => {
                     self.inside = Inside::Text;
-                    // No escape has a line break: it ends the text.
-                    if *first == b'\n' { bytes } else { rest }
+                    if *first == b'\n' {
+                        // No escape has a line break: it ends the text.
+                        bytes
+                    } else {
+                        self.word.escaped(*first);
+                        rest
+                    }
                 }
                 Inside::Number => self.number(bytes),
             };
@@ -214,29 +238,45 @@ impl Meter {
     }
 
     /// Reads a part of a text. Returns the bytes after it.
-    fn text<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
-        let end = memchr3(b'"', b'\\', b'\n', bytes).unwrap_or(bytes.len());
-        let (part, rest) = bytes.split_at(end);
-        self.count(part.len() as u64, 0);
-        let Some((last, rest)) = rest.split_first() else {
-            self.word.push(part);
-            return rest;
+    fn text<'b>(&mut self, mut bytes: &'b [u8]) -> &'b [u8] {
+        let mut counted = 0;
+        let rest = loop {
+            let end = mark_in(bytes).unwrap_or(bytes.len());
+            let (part, rest) = bytes.split_at(end);
+            counted += part.len() as u64;
+            let Some((last, rest)) = rest.split_first() else {
+                self.word.push(part);
+                break rest;
+            };
+            match last {
+                b'\\' => {
+                    self.word.push(part);
+                    counted += 1;
+                    let Some((letter, after)) = rest.split_first().filter(|(letter, _)| **letter != b'\n')
+                    else {
+                        self.inside = Inside::Escape;
+                        break rest;
+                    };
+                    self.word.escaped(*letter);
+                    bytes = after;
+                    continue;
+                }
+                b'\n' => {
+                    self.count(counted, 0);
+                    // No string of JSON has a line break: this was text between the documents.
+                    (self.inside, self.depth, self.name) = (Inside::None, 0, Name::Other);
+                    return rest;
+                }
+                _ if self.word.length == 0 => self.note(part),
+                _ => {
+                    self.word.push(part);
+                    let word = self.word;
+                    self.note(word.get());
+                }
+            }
+            break rest;
         };
-        match last {
-            b'\\' => {
-                self.word.push(part);
-                self.count(1, 0);
-                self.inside = Inside::Escape;
-            }
-            // No string of JSON has a line break: this was text between the documents.
-            b'\n' => (self.inside, self.depth, self.name) = (Inside::None, 0, Name::Other),
-            _ if self.word.length == 0 => self.note(part),
-            _ => {
-                self.word.push(part);
-                let word = self.word;
-                self.note(word.get());
-            }
-        }
+        self.count(counted, 0);
         rest
     }
 
@@ -487,6 +527,25 @@ mod tests {
         for (body, expected) in reports() {
             for size in [1, 2, 5, 1_000] {
                 assert_eq!(metered(body, size, true), expected, "{size}: {body}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_model_is_named_in_any_escapes_and_chunking() {
+        for (written, expected) in [
+            (r"meta-llama/Llama-3", Some("meta-llama/Llama-3")),
+            (r"meta-llama\/Llama-3", Some("meta-llama/Llama-3")),
+            (r"a\u0041", None),
+            (r"", None),
+            (&"x".repeat(MAX_WORD), Some(&*"x".repeat(MAX_WORD))),
+            (&"x".repeat(MAX_WORD + 1), None),
+        ] {
+            let body = format!(r#"{{"id": "a\"b\\", "model": "{written}", "text": "\"model\": \"no\""}}"#);
+            for size in 1..body.len() {
+                let mut meter = Meter::default();
+                body.as_bytes().chunks(size).for_each(|chunk| meter.see(chunk));
+                assert_eq!(meter.answered().model.as_deref(), expected, "{size}: {body}");
             }
         }
     }

@@ -78,11 +78,6 @@ impl Record {
         self.hold.is_some()
     }
 
-    /// Returns whether there is a ledger that keeps it, or a collector that gets its trace.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.shared.access.ledger().is_some() || self.shared.telemetry.is_some()
-    }
-
     /// Notes that a run begins, whose calls are known when it ends.
     pub(crate) const fn runs_now(&mut self) {
         self.is_run = true;

@@ -175,11 +175,11 @@ pub(crate) fn trace_here() -> HeaderMap {
     SEEN.try_with(|seen| seen.trace.clone()).unwrap_or_default()
 }
 
-/// Returns the run of a request of a client that begins: with the identifier that the response names.
-pub(crate) fn begun(path: String, client: &Client, options: &Options) -> RunRecord {
+/// Returns the run of a request of a client that begins: with the identifier that the response names, and with tags if it is kept.
+pub(crate) fn begun(path: String, client: &Client, options: &Options, is_kept: bool) -> RunRecord {
     let seen = Seen::current();
     let mut tags = options.tags.clone();
-    if let Some(seen) = &seen {
+    if let Some(seen) = seen.as_ref().filter(|_| is_kept) {
         tags.extend(trace::id(&seen.trace).map(|id| format!("trace:{id}")));
         tags.push(format!("request:{}", seen.request.as_str()));
     }

@@ -96,7 +96,7 @@ impl Asker {
             None => shared.turns.take(client.name(), within).await,
         };
         let turn = turn.inspect_err(|problem| shared.metrics.event(problem.kind.name()))?;
-        let run = begun(path, &client, &options)
+        let run = begun(path, &client, &options, shared.is_kept())
             .with_request(text.filter(|_| shared.keeps_bodies).map(str::to_owned));
         let id = run.id;
         let mut record = Record::new(Arc::clone(&shared), run, (client.clone(), seat));

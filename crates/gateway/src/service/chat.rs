@@ -65,7 +65,7 @@ async fn work(
             unanswered: begun.shared.engine.unanswered(&ask, prompt, ask.count),
             adds_usage: is_stream
                 && own == RawProtocol::OpenAi
-                && begun.record.is_kept()
+                && begun.shared.is_kept()
                 && !document.is_true(["stream_options", "include_usage"]),
             write: |raw: &Raw, asks_usage| {
                 document.with_model(&raw.model, asks_usage).map_err(|error| no_json(&error))

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use formwork_core::{
     CallRecord, Capabilities, ClientRequest, Error, Input, Message, Outcome, Part, Role, Warning, precision,
 };
@@ -342,7 +342,10 @@ impl Job {
         });
         let is_heard = body.is_some();
         let body = body.unwrap_or_else(|| self.protocol.reply(&self.ask, reply, &self.meta));
-        let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
+        let mut response = Response::new(Body::from(body));
+        // A response has more headers than those for which a map has place at first.
+        response.headers_mut().reserve(12);
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         self.head(&mut response, is_heard);
         // Calls of targets that were left for others belong to no run.
         let calls = reply.calls + self.record.made.len();

@@ -65,7 +65,7 @@ pub(super) async fn answer(
     judge.introduce(&job, &mut body);
     judge.others = tool_names(&body).filter(|name| !judge.has_tool(name)).map(str::to_owned).collect();
     let adds_usage =
-        job.ask.stream && protocol == Protocol::OpenAi && job.record.is_kept() && !job.ask.include_usage;
+        job.ask.stream && protocol == Protocol::OpenAi && job.shared.is_kept() && !job.ask.include_usage;
     let mut native = Native {
         job,
         adds_usage,

@@ -35,3 +35,10 @@ pub(crate) struct Shared {
     pub(crate) once: Arc<Once>,
     pub(crate) ready: Arc<Checked>,
 }
+
+impl Shared {
+    /// Returns whether there is a ledger that keeps the records of requests, or a collector that gets their traces.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.access.ledger().is_some() || self.telemetry.is_some()
+    }
+}

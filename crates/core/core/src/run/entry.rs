@@ -39,6 +39,8 @@ impl Run {
         self.evidence.extend(self.before.take().and_then(|before| before.last_evidence));
         let cost = target.cost(usage);
         self.counters.spend(cost);
+        // Most runs make one call. A list that grows by itself has place for four.
+        self.ledger.reserve_exact(1);
         self.ledger.push(CallRecord {
             attempt: self.attempt(),
             target: target.name.clone(),
