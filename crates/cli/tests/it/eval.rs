@@ -174,12 +174,12 @@ fn the_only_schema_of_a_folder_is_that_of_its_rows() {
     fs::write(gold.join("b.json"), "{\"x\": 10}").unwrap();
     let score = || {
         let ran = formwork(&["eval", gold.to_str().unwrap(), "--answers", &answers, "--json"], "");
-        (ran.code, ran.rows()[0]["score"].clone())
+        (ran.code, ran.rows()[0]["score"].clone(), ran.stderr.contains("the schema of the rows is"))
     };
-    assert_eq!(score(), (0, json!(1.0)));
+    assert_eq!(score(), (0, json!(1.0), true));
     // Which of two schemas is meant is unknown.
     fs::write(gold.join("c.schema.json"), "{}").unwrap();
-    assert_eq!(score(), (0, json!(0.0)));
+    assert_eq!(score(), (0, json!(0.0), false));
     fs::remove_file(gold.join("c.schema.json")).unwrap();
     // A schema is no row of a folder whose files are rows.
     fs::remove_file(gold.join("gold.jsonl")).unwrap();

@@ -110,7 +110,7 @@ async fn configurations(args: &Args, providers: &Providers) -> Result<Vec<Config
         contracts.push(Some(schema::of_contract(file, &Marks::default(), &[], providers.rules(), false)?));
     }
     if contracts.is_empty() {
-        let common = args.schema().as_deref().map(|file| -> Result<Given, Failed> {
+        let common = args.schema.as_deref().map(|file| -> Result<Given, Failed> {
             let refused = |error| Failed::usage(format!("{}: {error}", files::name(file)));
             let usable = schema::usable(files::json(file)?, &Marks::default(), providers.rules(), false);
             Ok(Given { name: files::name(file), usable: usable.map_err(refused)? })
@@ -215,7 +215,7 @@ impl Asking<'_> {
     /// Asks all questions without an answer. Returns the reason why it stopped early.
     async fn run(mut self, file: &Path, notes: &mut Notes) -> Result<(Keys, Option<String>), Failed> {
         let (args, cancel) = (self.args, self.cancel);
-        let schema = args.schema().as_deref().map(files::json).transpose()?;
+        let schema = args.schema.as_deref().map(files::json).transpose()?;
         let mut out = open(file)?;
         let progress = terminal::count("answers", None);
         let (stop, mut reasons) = (CancellationToken::new(), Reasons::default());

@@ -31,6 +31,7 @@ use crate::exit::{Failed, Status};
 use crate::flags::{one_of, seconds, temperature};
 use crate::ledger::Recording;
 use crate::rows::{EvalGold, RowError};
+use crate::stderr::say;
 use crate::targets::{RetryArgs, dollars};
 use crate::{files, output, terminal};
 
@@ -143,21 +144,19 @@ pub(crate) struct Args {
     json: bool,
 }
 
-impl Args {
-    /// Returns the file with the schema of rows that have none.
-    fn schema(&self) -> Option<PathBuf> {
-        let found = || gold::schema_in(&self.gold).filter(|_| self.contract.is_empty());
-        self.schema.clone().or_else(found)
+pub(crate) fn run(mut args: Args, providers: &Providers) -> Result<Status, Failed> {
+    if args.schema.is_none() && args.contract.is_empty() {
+        args.schema = gold::schema_in(&args.gold);
+        if let Some(found) = &args.schema {
+            say!("note: the schema of the rows is {}", found.display());
+        }
     }
-}
-
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
+    let args = &args;
     let inputs = [&args.gold].into_iter().chain(&args.answers).chain(&args.schema).chain(&args.baseline);
     files::one_standard_input(&inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
     let mut notes = Notes::default();
-    let schema = args.schema();
-    let common = schema.as_deref().map(files::json).transpose()?;
-    if let (Some(schema), Some(file)) = (&common, &schema) {
+    let common = args.schema.as_deref().map(files::json).transpose()?;
+    if let (Some(schema), Some(file)) = (&common, &args.schema) {
         let unusable = |error| Failed::usage(format!("{}: {error}", files::name(file)));
         compile_with(schema, Formats::Annotate).map_err(unusable)?;
     }
