@@ -274,6 +274,10 @@ impl Host for Running<'_, '_> {
         Ok(logits)
     }
 
+    fn rewind(&mut self, count: usize) {
+        self.cache.truncate(self.cache.len() - count);
+    }
+
     fn emit(&mut self, text: String) {
         self.listener.text(text);
     }

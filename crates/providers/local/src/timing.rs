@@ -22,7 +22,7 @@ pub struct Timing {
     pub prompt_tokens: u64,
     /// The time for computing prompt tokens.
     pub prompt: Duration,
-    /// The number of answer tokens that were computed.
+    /// The number of answer tokens that were computed, with those of grounded texts that were compared and not chosen.
     pub decode_tokens: u64,
     /// The time for computing answer tokens.
     pub decode: Duration,

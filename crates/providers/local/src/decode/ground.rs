@@ -6,7 +6,7 @@ use formwork_core::evidence::{Candidates, Index, Prefix, subschema};
 use formwork_core::keywords::{find, fits_type, target};
 use formwork_core::{JsonPath, PathPattern, Rule};
 use serde_json::Value;
-use toktrie::{SimpleVob, TokTrie, TrieNode};
+use toktrie::{SimpleVob, TokTrie, TokenId, TrieNode};
 
 use super::number::is_numeric;
 use super::restraint::Table;
@@ -134,6 +134,53 @@ impl Ground {
         if let Some(items) = part.get_mut("items") {
             self.remove_unsayable(items, &path.index(0));
         }
+    }
+
+    /// Returns whether the document is between values, or at the beginning of one along words or dates.
+    pub(crate) fn is_between(&self) -> bool {
+        matches!(self.place.mode, Mode::Outside | Mode::Key(_)) || self.begins()
+    }
+
+    /// Returns the path of the text that begins here along words or dates, if no list is around it.
+    pub(crate) fn begun(&self) -> Option<JsonPath> {
+        let is_object = |frame: &Frame| matches!(frame, Frame::Object(..));
+        (self.begins() && self.place.frames.iter().all(is_object)).then(|| self.place.path())
+    }
+
+    /// Returns the beginning of the text along the words that begins here.
+    pub(crate) fn begun_words(&self) -> Option<Prefix> {
+        self.words.begin().filter(|_| self.begins() && matches!(self.place.mode, Mode::Words(_)))
+    }
+
+    /// Returns whether a text along the words may end.
+    pub(crate) fn ends(&self, prefix: Prefix) -> bool {
+        self.words.ends(prefix)
+    }
+
+    /// Returns the tokens that continue a text along the words, and the text with each.
+    pub(crate) fn words_after(&self, trie: &TokTrie, prefix: Prefix) -> Vec<(TokenId, Prefix)> {
+        let (mut open, mut found) = (vec![(trie.root(), prefix)], Vec::new());
+        while let Some((node, prefix)) = open.pop() {
+            for child in trie.node_children(node) {
+                let Some(next) = self.words.step(prefix, child.byte()) else { continue };
+                found.extend(child.token_id().map(|token| (token, next)));
+                open.push((child, next));
+            }
+        }
+        found
+    }
+
+    fn begins(&self) -> bool {
+        match self.place.mode {
+            Mode::Words(prefix) => self.words.begin() == Some(prefix),
+            Mode::Date(prefix) => self.dates.begin() == Some(prefix),
+            _ => false,
+        }
+    }
+
+    /// Returns to the start of the document.
+    pub(crate) fn restart(&mut self) {
+        (self.place, self.strays) = (Place::default(), Vec::new());
     }
 
     /// Returns the paths of the values that did not follow the source.

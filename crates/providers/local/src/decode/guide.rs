@@ -1,15 +1,16 @@
-use formwork_core::{JsonPath, Rule};
+use formwork_core::{JsonPath, Rule, Segment};
 use llguidance::Matcher;
 use serde_json::Value;
-use toktrie::{SimpleVob, TokenId};
+use toktrie::{SimpleVob, TokTrie, TokenId};
 
 use super::chart::Chart;
 use super::cursor::Cursor;
 use super::grammar::Grammar;
 use super::ground::Ground;
-use super::narrowing::Narrowing;
+use super::narrowing::{Narrowing, part_of};
 use super::number::Number;
 use super::restraint::{Restrained, Wanted, without};
+use super::search::Search;
 use crate::Restraint;
 use crate::error::one_line;
 
@@ -17,12 +18,19 @@ use crate::error::one_line;
 /// be longer than the shortest value before.
 const RESERVE: usize = 8;
 
+/// The logarithm of the probability of a text below which an optional member is left out: 10 %.
+const DOUBTFUL: f32 = -std::f32::consts::LN_10;
+
 /// Constrains an answer to a schema, and guarantees that the remaining tokens can complete it.
 ///
 /// The invariant: in every state, the shortest way to the end of the document fits into the remaining tokens. [`Chart`]
 /// has its length in bytes after every token.
 pub(crate) struct Guide<'g> {
     grammar: &'g Grammar,
+    /// The schema of the document, the rules about it, and the number of its tokens.
+    schema: Value,
+    rules: &'g [Rule],
+    room: usize,
     matcher: Matcher,
     chart: Chart,
     cursor: Cursor,
@@ -32,10 +40,25 @@ pub(crate) struct Guide<'g> {
     ground: Option<Ground>,
     /// The rules that narrow the schema on the way.
     narrowing: Option<Narrowing>,
-    /// The tokens so far, if a rule can still need them.
+    /// The tokens so far, if there is a ground or a narrowing.
     taken: Vec<TokenId>,
     /// The tokens that are forced at the start.
     forced: Vec<TokenId>,
+    /// Whether the last value is complete, although its last token could go on.
+    is_cut: bool,
+    /// Whether the current string has to end.
+    is_whole: bool,
+}
+
+/// The member that was left out.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Omission {
+    /// The number of last tokens that are no longer part of the document.
+    pub(crate) withdrawn: usize,
+    /// The tokens in their place.
+    pub(crate) tokens: Vec<TokenId>,
+    /// The token before them.
+    pub(crate) before: Option<TokenId>,
 }
 
 /// The reason why there is no [`Guide`].
@@ -61,7 +84,7 @@ impl<'g> Guide<'g> {
     pub(crate) fn new(
         grammar: &'g Grammar,
         schema: &Value,
-        rules: &[Rule],
+        rules: &'g [Rule],
         source: Option<&str>,
         room: usize,
         restraint: Restraint,
@@ -74,6 +97,9 @@ impl<'g> Guide<'g> {
         let restrained = is_tiny.then(|| Restrained::new(schema, room));
         let mut guide = Self {
             grammar,
+            schema: schema.clone(),
+            rules,
+            room,
             matcher,
             chart,
             cursor: Cursor::default(),
@@ -83,6 +109,8 @@ impl<'g> Guide<'g> {
             narrowing: Narrowing::new(schema, rules),
             taken: Vec::new(),
             forced: Vec::new(),
+            is_cut: false,
+            is_whole: false,
         };
         let forced = guide.matcher.consume_ff_tokens();
         guide.read(&forced).map_err(Unguided::Schema)?;
@@ -115,6 +143,12 @@ impl<'g> Guide<'g> {
             let trie = self.grammar.trie();
             let numbers = self.grammar.table().numbers();
             without(&mut mask, numbers, |token| self.number.is_unreadable(trie.token(token)));
+        }
+        if self.is_cut {
+            without(&mut mask, self.grammar.table().numbers(), |_| true);
+        }
+        if self.is_whole {
+            mask.and(self.grammar.table().ends());
         }
         Ok(mask)
     }
@@ -177,9 +211,81 @@ impl<'g> Guide<'g> {
             }
             return Ok(Taken::NoRoom);
         }
+        (self.is_cut, self.is_whole) = (false, false);
         self.follow(&tokens);
         self.narrow(left);
         Ok(Taken::Tokens(tokens))
+    }
+
+    /// Returns the search for the text along the words that begins here, with at most `room` tokens; `None` if there is no such text, or if neither its choice nor the omission of its member is wanted.
+    pub(crate) fn search(&self, room: usize, is_greedy: bool) -> Option<Search<'_>> {
+        let ground = self.ground.as_ref()?;
+        let begin = ground.begun_words()?;
+        let is_optional =
+            ground.begun().and_then(|path| without_member(&self.schema, path.segments())).is_some();
+        if !is_greedy && !is_optional {
+            return None;
+        }
+        Some(Search {
+            trie: self.grammar.trie(),
+            table: self.grammar.table(),
+            ground,
+            begin,
+            max: room,
+            min: if is_optional { DOUBTFUL } else { f32::NEG_INFINITY },
+        })
+    }
+
+    /// Returns whether the schema allows a string to go on with these tokens and to end.
+    pub(crate) fn accepts(&mut self, tokens: &[TokenId]) -> bool {
+        let Some(quote) = self.grammar.trie().token_id(b"\"") else { return false };
+        let all = [tokens, &[quote]].concat();
+        self.matcher.validate_tokens(&all).is_ok_and(|count| count == all.len())
+    }
+
+    /// Demands the end of the current string, which [`accepts`](Self::accepts) allows.
+    pub(crate) fn end_text(&mut self) {
+        self.is_whole = self.cursor.in_string();
+    }
+
+    /// Returns whether the last tokens may belong to a member that [`omit`](Self::omit) leaves out.
+    pub(crate) fn may_omit(&self) -> bool {
+        self.ground.as_ref().is_some_and(Ground::is_between)
+    }
+
+    /// Leaves out the member whose text begins here, if it is optional and has at most `max` tokens. The document has room for `room` more
+    /// tokens.
+    ///
+    /// The document is read again under a schema without the member.
+    pub(crate) fn omit(&mut self, room: usize, max: usize) -> Option<Omission> {
+        let path = self.ground.as_ref()?.begun()?;
+        let schema = without_member(&self.schema, path.segments())?;
+        let trie = self.grammar.trie();
+        let (kept, mut tokens) = before_member(&self.taken, trie);
+        let withdrawn = self.taken.len().checked_sub(kept).filter(|count| *count <= max)?;
+        let taken = self.taken.get(..kept)?;
+        let (before, all) = (taken.last().copied(), [taken, &tokens].concat());
+        let (mut matcher, mut chart) = self.grammar.begin(&schema).ok()?;
+        matcher.consume_tokens(&all).ok()?;
+        let forced = matcher.consume_ff_tokens();
+        let is_cut = forced.is_empty();
+        let all = [all, forced.clone()].concat();
+        tokens.extend(forced);
+        let bytes = trie.decode_raw(&all);
+        chart.read(&bytes).ok()?;
+        chart.distance()?;
+        (self.matcher, self.chart) = (matcher, chart);
+        (self.cursor, self.number, self.taken) = (Cursor::default(), Number::default(), Vec::new());
+        self.restrained = self.restrained.is_some().then(|| Restrained::new(&schema, self.room));
+        self.narrowing = Narrowing::new(&schema, self.rules);
+        (self.schema, self.is_cut) = (schema, is_cut);
+        if let Some(ground) = &mut self.ground {
+            ground.restart();
+            ground.push(&bytes);
+        }
+        self.follow(&all);
+        self.narrow((room + withdrawn).saturating_sub(tokens.len()));
+        Some(Omission { withdrawn, tokens, before })
     }
 
     /// Returns whether the shortest way to the end fits into this number of tokens.
@@ -250,7 +356,7 @@ impl<'g> Guide<'g> {
                 narrowing.push(bytes);
             }
         }
-        if self.narrowing.is_some() {
+        if self.narrowing.is_some() || self.ground.is_some() {
             self.taken.extend(tokens);
         }
     }
@@ -259,4 +365,41 @@ impl<'g> Guide<'g> {
     fn reserve(&self) -> usize {
         self.narrowing.as_ref().map_or(0, Narrowing::waiting) * RESERVE
     }
+}
+
+/// Returns a schema without an optional member of a closed object; `None` if the member is no such one.
+fn without_member(schema: &Value, path: &[Segment]) -> Option<Value> {
+    let (Segment::Key(name), parents) = path.split_last()? else { return None };
+    let mut schema = schema.clone();
+    let part = part_of(&mut schema, parents)?;
+    let required = part.get("required").and_then(Value::as_array);
+    let is_required = required.is_some_and(|required| required.iter().any(|one| one == name));
+    let is_closed = part.get("additionalProperties") == Some(&Value::Bool(false));
+    let members = part.get_mut("properties")?.as_object_mut()?;
+    let before = members.len();
+    members.retain(|member, _| member != name);
+    (is_closed && !is_required && members.len() < before).then_some(schema)
+}
+
+/// Returns the number of tokens before the last member, and the tokens for the rest of the text before it.
+fn before_member(tokens: &[TokenId], trie: &TokTrie) -> (usize, Vec<TokenId>) {
+    let bytes = trie.decode_raw(tokens);
+    let (mut cursor, mut end) = (Cursor::default(), 0);
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'{' if !cursor.in_string() => end = at + 1,
+            b',' if !cursor.in_string() => end = at,
+            _ => {}
+        }
+        cursor.advance(&[*byte]);
+    }
+    let (mut kept, mut length) = (0, 0);
+    for token in tokens {
+        let next = length + trie.token(*token).len();
+        if next > end {
+            break;
+        }
+        (kept, length) = (kept + 1, next);
+    }
+    (kept, trie.greedy_tokenize(bytes.get(length..end).unwrap_or_default()))
 }

@@ -13,6 +13,7 @@ mod repetition;
 mod restraint;
 mod rules;
 mod sampler;
+mod search;
 mod utf8;
 
 use formwork_core::{Fault, FaultKind, Finish, JsonPath, LogProb};
@@ -20,10 +21,10 @@ use toktrie::{TokTrie, TokenId};
 
 pub(crate) use grammar::Grammar;
 pub(crate) use guide::{Guide, Unguided};
+use guide::{Omission, Taken};
 pub(crate) use sampler::Sampler;
 use sampler::log_prob;
-
-use guide::Taken;
+use search::Found;
 use utf8::Utf8;
 
 /// The reason why an answer was stopped.
@@ -41,6 +42,9 @@ pub(crate) enum Halt {
 pub(crate) trait Host {
     /// Computes more tokens and returns the logits of the next token.
     fn next(&mut self, tokens: &[TokenId]) -> Result<Vec<f32>, Halt>;
+
+    /// Forgets the last computed tokens.
+    fn rewind(&mut self, count: usize);
 
     /// Receives text of the answer, in whole characters.
     fn emit(&mut self, text: String);
@@ -83,13 +87,14 @@ impl Decoder<'_> {
         let mut answer = Answer {
             trie: self.trie,
             text: Utf8::default(),
+            unsent: Vec::new(),
             log_probs: Vec::new(),
             chosen: 0,
             restrained: false,
         };
         if let Some(guide) = &mut self.guide {
             let forced = guide.forced();
-            answer.push(&forced, 0.0, host);
+            answer.push(&forced, 0.0);
             pending.extend(forced);
         }
         loop {
@@ -105,6 +110,37 @@ impl Decoder<'_> {
                 Err(Halt::Late) if answer.chosen > 0 => return Ok(self.close(answer, host)),
                 logits => logits?,
             };
+            if let Some(guide) = &mut self.guide
+                && let Some(search) = guide.search(left, self.sampler.is_greedy())
+            {
+                let found = match search.run(&logits, host) {
+                    Err(Halt::Late) if answer.chosen > 0 => return Ok(self.close(answer, host)),
+                    found => found?,
+                };
+                if found == Found::Improbable
+                    && let Some(omission) = guide.omit(left, answer.unsent.len())
+                {
+                    pending = answer.omit(omission, host);
+                    continue;
+                }
+                if let Found::Text(text) = found
+                    && self.sampler.is_greedy()
+                    && guide.accepts(&text.tokens)
+                {
+                    pending = Vec::new();
+                    for (token, log) in text.tokens.iter().zip(text.logs) {
+                        let left = self.room.saturating_sub(answer.log_probs.len());
+                        let Taken::Tokens(tokens) = guide.take(*token, left).map_err(failed)? else {
+                            return Ok(self.close(answer, host));
+                        };
+                        answer.push(&tokens, log);
+                        answer.chosen += 1;
+                        pending.extend(tokens);
+                    }
+                    guide.end_text();
+                    continue;
+                }
+            }
             let (token, log) = self.choose(&logits, left, &mut answer)?;
             answer.chosen += 1;
             if self.ends.contains(&token) {
@@ -117,7 +153,10 @@ impl Decoder<'_> {
                     Taken::NoRoom => return Ok(self.close(answer, host)),
                 },
             };
-            answer.push(&pending, log, host);
+            answer.push(&pending, log);
+            if !self.guide.as_ref().is_some_and(Guide::may_omit) {
+                answer.send(host);
+            }
         }
     }
 
@@ -149,11 +188,12 @@ impl Decoder<'_> {
     /// Completes the answer without the model.
     fn close(&mut self, mut answer: Answer<'_>, host: &mut impl Host) -> Ended {
         let way = self.guide.as_mut().and_then(Guide::way);
+        answer.send(host);
         // The bytes of an incomplete character are the model's; the complete character is not.
         let at = answer.text.len();
         match way {
             Some(way) => {
-                answer.push(&way, 0.0, host);
+                answer.push(&way, 0.0);
                 answer.end(Finish::Length, Some(at), host)
             }
             None => answer.end(Finish::Length, None, host),
@@ -165,6 +205,8 @@ impl Decoder<'_> {
 struct Answer<'a> {
     trie: &'a TokTrie,
     text: Utf8,
+    /// The tokens whose text the host does not have yet.
+    unsent: Vec<TokenId>,
     /// The tokens, and how many of them the model chose.
     log_probs: Vec<LogProb>,
     chosen: usize,
@@ -173,17 +215,52 @@ struct Answer<'a> {
 
 impl Answer<'_> {
     /// Appends tokens: a chosen one with the logarithm of its probability, and those that follow from it.
-    fn push(&mut self, tokens: &[TokenId], log: f32, host: &mut impl Host) {
+    fn push(&mut self, tokens: &[TokenId], log: f32) {
         let logs = std::iter::once(f64::from(log)).chain(std::iter::repeat(0.0));
         let length = |token: &TokenId| self.trie.decode_ext(std::slice::from_ref(token), false).len();
         self.log_probs.extend(tokens.iter().zip(logs).map(|(token, log)| LogProb::new(length(token), log)));
-        let text = self.text.push(&self.trie.decode_ext(tokens, false));
+        self.unsent.extend(tokens);
+    }
+
+    /// Takes the member back that the guide left out. Returns the tokens to compute.
+    fn omit(
+        &mut self,
+        Omission { withdrawn, tokens, before }: Omission,
+        host: &mut impl Host,
+    ) -> Vec<TokenId> {
+        let (at, kept) = (self.log_probs.len() - withdrawn, self.unsent.len() - withdrawn);
+        // The first token may be the part of a withdrawn token that ends the value before the member.
+        let old = self.log_probs.get(at).zip(self.unsent.get(kept));
+        let part = tokens
+            .first()
+            .zip(old)
+            .filter(|(new, (_, old))| self.trie.token(**old).starts_with(self.trie.token(**new)));
+        let log = part.map_or(0.0, |(_, (old, _))| old.milli as f32 / 1000.0);
+        self.log_probs.truncate(at);
+        self.unsent.truncate(kept);
+        self.push(&tokens, log);
+        host.rewind(withdrawn);
+        match before {
+            // The next token follows from the logits of the last one.
+            Some(before) if tokens.is_empty() => {
+                host.rewind(1);
+                vec![before]
+            }
+            _ => tokens,
+        }
+    }
+
+    /// Sends all text to the host.
+    fn send(&mut self, host: &mut impl Host) {
+        let text = self.text.push(&self.trie.decode_ext(&self.unsent, false));
+        self.unsent.clear();
         if !text.is_empty() {
             host.emit(text);
         }
     }
 
     fn end(mut self, finish: Finish, closed_at: Option<usize>, host: &mut impl Host) -> Ended {
+        self.send(host);
         let rest = self.text.finish();
         if !rest.is_empty() {
             host.emit(rest);
@@ -201,4 +278,105 @@ impl Answer<'_> {
 /// Returns the fault of a constraint that the schema overwhelms.
 fn failed(reason: String) -> Halt {
     Halt::Fault(Fault::new(FaultKind::SchemaRefused, format!("the constraint failed: {reason}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use formwork_core::{Rule, Sampling};
+    use serde_json::{Value, json};
+    use toktrie::{ApproximateTokEnv, TokEnv};
+
+    use super::*;
+    use crate::Restraint;
+
+    /// A model of single bytes that continues each of these texts, wherever it begins.
+    struct Scripted {
+        lines: &'static [&'static str],
+        written: Vec<u8>,
+        sent: String,
+    }
+
+    impl Host for Scripted {
+        fn next(&mut self, tokens: &[TokenId]) -> Result<Vec<f32>, Halt> {
+            assert!(!tokens.is_empty(), "a forward pass needs a token");
+            self.written.extend(tokens.iter().map(|token| *token as u8));
+            let mut logits = vec![0.0_f32; 257];
+            for (number, line) in self.lines.iter().enumerate() {
+                let line = line.as_bytes();
+                let known = (1..line.len()).filter(|known| self.written.ends_with(&line[..*known])).max();
+                if let Some(known) = known {
+                    let logit = &mut logits[line[known] as usize];
+                    *logit = logit.max(8.0 + known as f32 - number as f32 / 2.0);
+                }
+            }
+            Ok(logits)
+        }
+
+        fn rewind(&mut self, count: usize) {
+            self.written.truncate(self.written.len() - count);
+        }
+
+        fn emit(&mut self, text: String) {
+            self.sent.push_str(&text);
+        }
+    }
+
+    /// Returns the document that a scripted model writes about a source.
+    fn document(schema: &Value, source: &str, lines: &'static [&'static str]) -> String {
+        let environment: TokEnv = ApproximateTokEnv::single_byte_env();
+        let grammar = Grammar::new(&environment).unwrap();
+        let rules = [Rule::grounded("$".parse().unwrap())];
+        let guide = Guide::new(&grammar, schema, &rules, Some(source), 200, Restraint::TinyModel).unwrap();
+        let sampler = Sampler::new(&Sampling::default()).unwrap();
+        let decoder =
+            Decoder { trie: environment.tok_trie(), ends: &[], guide: Some(guide), sampler, room: 200 };
+        let mut host = Scripted { lines, written: Vec::new(), sent: String::new() };
+        let ended = decoder.run(vec![u32::from(b' ')], &mut host).unwrap();
+        assert_eq!((ended.finish, ended.closed_at), (Finish::Stop, None));
+        let length: u32 = ended.log_probs.iter().map(|token| token.length).sum();
+        assert_eq!(length as usize, host.sent.len(), "the tokens are those of the text");
+        host.sent
+    }
+
+    fn order(required: &[&str]) -> Value {
+        let text = json!({"type": "string"});
+        json!({"type": "object", "required": required, "additionalProperties": false, "properties": {
+            "name": text, "count": {"type": "integer", "enum": [1, 12]}, "unit": text, "color": text,
+        }})
+    }
+
+    #[test]
+    fn an_optional_text_that_the_source_does_not_state_is_left_out() {
+        const LINES: &[&str] = &[
+            r#"{"name": "Ann", "count": 1, "unit": "kg", "color": "red"}"#,
+            r#"1, "color": "red"}"#,
+            r#"{"count": 1, "unit": "kg"}"#,
+        ];
+        for (required, source, expected) in [
+            (
+                &["name"][..],
+                "Ann sends 1 kg, red",
+                r#"{"name": "Ann", "count": 1, "unit": "kg", "color": "red"}"#,
+            ),
+            (&["name"], "Ann sends it, red", r#"{"name": "Ann", "count": 1, "color": "red"}"#),
+            (&["name"], "Ann sends it", r#"{"name": "Ann", "count": 1}"#),
+            (&[], "She sends 1 kg", r#"{"count": 1, "unit": "kg"}"#),
+            (&[], "She sends it", r#"{"count": 1}"#),
+        ] {
+            assert_eq!(document(&order(required), source, LINES), expected, "{source}");
+        }
+        let all = document(&order(&["name", "unit"]), "Ann sends it", LINES);
+        assert!(
+            all.starts_with(r#"{"name": "Ann", "count": 1, "unit": ""#),
+            "a required one is written: {all}"
+        );
+    }
+
+    #[test]
+    fn a_text_is_chosen_as_a_whole() {
+        // "S" is the most probable first letter, but no word of the source goes on as the model would.
+        let schema = json!({"type": "string"});
+        const LINES: &[&str] = &["\"Switzerland\"", "Civil War\""];
+        assert_eq!(document(&schema, "Civil War, S. president", LINES), "\"Civil War\"");
+    }
 }

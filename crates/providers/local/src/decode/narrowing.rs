@@ -76,7 +76,7 @@ impl Narrowing {
 
 /// Returns the schema of the value at a path. References on the path are replaced by their targets, so that other
 /// references to these stay unchanged. Alternatives on the path have no single schema.
-fn part_of<'s>(schema: &'s mut Value, path: &[Segment]) -> Option<&'s mut Value> {
+pub(super) fn part_of<'s>(schema: &'s mut Value, path: &[Segment]) -> Option<&'s mut Value> {
     /// The maximum number of references to one part.
     const HOPS: usize = 16;
 

@@ -30,14 +30,19 @@ pub(crate) struct Table {
     closers: Vec<TokenId>,
     /// Tokens that can continue a number.
     numbers: Vec<TokenId>,
+    /// Tokens that end a string before any further character of it.
+    ends: SimpleVob,
 }
 
 impl Table {
     pub(crate) fn new(trie: &TokTrie) -> Self {
-        let find = |accepts: &dyn Fn(&[u8]) -> bool| {
+        let find = |accepts: &dyn Fn(&[u8]) -> bool| -> Vec<TokenId> {
             (0..trie.vocab_size() as TokenId).filter(|token| accepts(trie.token(*token))).collect()
         };
+        let mut ends = trie.alloc_token_set();
+        find(&|bytes| bytes.first() == Some(&b'"')).into_iter().for_each(|token| ends.allow_token(token));
         Self {
+            ends,
             quotes: find(&|bytes| bytes.contains(&b'"')),
             commas: find(&|bytes| bytes.contains(&b',')),
             closers: find(&|bytes| bytes.iter().any(|byte| matches!(byte, b']' | b'}'))),
@@ -48,6 +53,11 @@ impl Table {
     /// Returns the tokens with a quotation mark.
     pub(crate) fn quotes(&self) -> &[TokenId] {
         &self.quotes
+    }
+
+    /// Returns the tokens that end a string before any further character of it.
+    pub(crate) fn ends(&self) -> &SimpleVob {
+        &self.ends
     }
 
     /// Returns the tokens that can continue a number.

@@ -40,6 +40,11 @@ impl Sampler {
         Ok(Self { temperature, top_p, state, candidates: Vec::new() })
     }
 
+    /// Returns whether the most probable token is always chosen.
+    pub(crate) fn is_greedy(&self) -> bool {
+        self.temperature == 0.0
+    }
+
     /// Returns one of the tokens that the mask allows; `None` if it allows none.
     pub(crate) fn pick(&mut self, logits: &[f32], mask: Option<&SimpleVob>) -> Option<u32> {
         let (best, highest) = best(logits, mask)?;
@@ -115,7 +120,11 @@ fn best(logits: &[f32], mask: Option<&SimpleVob>) -> Option<(u32, f32)> {
 
 /// Returns the natural logarithm of the probability of a token among those that the mask allows, at temperature 1.
 pub(crate) fn log_prob(logits: &[f32], mask: Option<&SimpleVob>, token: u32) -> f32 {
-    let Some(own) = logits.get(token as usize) else { return f32::NEG_INFINITY };
+    logits.get(token as usize).map_or(f32::NEG_INFINITY, |own| own - log_total(logits, mask))
+}
+
+/// Returns the logarithm of the sum of the exponentials of the logits that the mask allows.
+pub(crate) fn log_total(logits: &[f32], mask: Option<&SimpleVob>) -> f32 {
     let Some((_, highest)) = best(logits, mask) else { return f32::NEG_INFINITY };
     let (threshold, mut sum) = (highest - NEGLIGIBLE, 0.0);
     allowed(logits, mask, threshold, |_, logit| {
@@ -124,7 +133,7 @@ pub(crate) fn log_prob(logits: &[f32], mask: Option<&SimpleVob>, token: u32) -> 
         }
         threshold
     });
-    own - highest - sum.ln()
+    highest + sum.ln()
 }
 
 /// Calls `each` for the allowed tokens in order. `each` returns the minimum logit of relevant tokens from there on;
