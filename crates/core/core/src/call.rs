@@ -55,6 +55,10 @@ pub struct Call {
     /// Whether a further call with the same [task](Self::task_messages) is so likely that writing it to a prompt cache pays.
     #[serde(default)]
     pub is_repeated: bool,
+    /// Whether a value that repeats itself is ended early, because the model is tiny; see
+    /// [`Watch::for_tiny_model`](crate::Watch::for_tiny_model).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_loops: bool,
     /// The request of a client that the call is made for, with the instructions of the schema before its dialogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Arc<ClientRequest>>,
@@ -81,6 +85,7 @@ impl Call {
             prefill: None,
             task_messages: 0,
             is_repeated: false,
+            ends_loops: false,
             client: None,
         }
     }

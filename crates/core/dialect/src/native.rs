@@ -160,6 +160,7 @@ impl Lower for Native {
         }
         // Bounds on lengths that are not sent would only be losses.
         let is_bounded = request.tighten == Tighten::Bounded && profile.lengths.of_lists();
+        let on_one_line = request.tighten == Tighten::Bounded;
         let mut forms =
             reshape(&mut forms, profile, &Order::new(request.dependencies), is_bounded, &mut losses);
         if is_bounded {
@@ -176,7 +177,7 @@ impl Lower for Native {
             .with_prompt_schema(
                 profile
                     .describes_schema
-                    .then(|| SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE))),
+                    .then(|| SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE, on_one_line))),
             )
             .with_lift(written.lift)
             .with_bounds(written.bounds)

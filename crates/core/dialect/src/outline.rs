@@ -20,10 +20,10 @@ const SMALL: usize = 3;
 ///
 /// It takes one line without descriptions. With descriptions it has one line per member, and each description is in
 /// `/* */`. Recursive definitions, and large ones with several uses, follow after `where`. Values after `max` bytes become
-/// `...`.
-pub(crate) fn outline(forms: &Forms, root: FormId, max: usize) -> String {
+/// `...`. `on_one_line` leaves out line ends between members: very small models fill in more values rightly from such an outline.
+pub(crate) fn outline(forms: &Forms, root: FormId, max: usize, on_one_line: bool) -> String {
     let mut uses = vec![0_usize; forms.len()];
-    let broken = has_descriptions(forms, root, &mut uses);
+    let broken = has_descriptions(forms, root, &mut uses) && !on_one_line;
     let mut pen =
         Pen { forms, out: String::new(), max, within: Vec::new(), named: Vec::new(), uses, broken, depth: 0 };
     pen.value(&Use::of(root));

@@ -1,4 +1,6 @@
-use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, SchemaText, spaced, without_marks};
+use formwork_core::{
+    Enforcement, Lower, LowerRequest, Lowered, Refused, SchemaText, Tighten, spaced, without_marks,
+};
 use serde_json::Value;
 
 use crate::Dialect;
@@ -12,7 +14,7 @@ use crate::tighten::close;
 /// outline.
 ///
 /// ```
-/// use formwork_core::{Lower, LowerRequest, SchemaText};
+/// use formwork_core::{Tighten, Lower, LowerRequest, SchemaText};
 /// use formwork_dialect::Prompt;
 ///
 /// let schema = serde_json::json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
@@ -60,7 +62,7 @@ impl Lower for Prompt {
         let text = if self.outline {
             let Expanded { mut forms, mut losses } = expand(request.schema, self.name())?;
             close(&mut forms, &mut losses);
-            SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE))
+            SchemaText::Outline(outline(&forms, forms.root, MAX_OUTLINE, request.tighten == Tighten::Bounded))
         } else {
             SchemaText::JsonSchema(spaced(&without_identity(without_marks(request.schema).into_owned())))
         };

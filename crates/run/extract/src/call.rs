@@ -57,8 +57,9 @@ async fn listen(
     };
     *began = true;
     // Reasoning and answer have separate watches, because both may start with the same text.
-    let (mut watch, mut thinking) = (Watched::new(Watch::default()), Watched::new(Watch::over_prose()));
-    let mut followed = 0;
+    let (watch, mut thinking) = (Watch::default(), Watched::new(Watch::over_prose()));
+    let mut watch = Watched::new(if call.ends_loops { Watch::for_tiny_model() } else { watch });
+    let (mut followed, mut pieces) = (0, 0);
     loop {
         let delta = match interrupt.or(answer.next()).await? {
             Some(Ok(delta)) => delta,
@@ -70,6 +71,7 @@ async fn listen(
         let reason = reading.follower.push(completion.text.get(followed..).unwrap_or_default());
         let has_grown = followed < completion.text.len();
         followed = completion.text.len();
+        pieces += usize::from(has_grown);
         if is_ended {
             observers.progress(|| reading.follower.last_progress(reading.plan, &reading.cx));
         } else if has_grown {
@@ -79,8 +81,14 @@ async fn listen(
         if is_ended {
             return Ok(Ok(None));
         }
-        if let Some(reason) = reason {
+        let stop = |completion: &mut Completion| {
+            // The server does not count the tokens of a call that is stopped, and a piece has at least one.
+            let written = completion.text.len() + completion.reasoning.len();
+            completion.usage = completion.usage.or_estimate(call, written.max(4 * pieces));
             completion.finish = Finish::Stopped;
+        };
+        if let Some(reason) = reason {
+            stop(completion);
             return Ok(Ok(Some(reason)));
         }
         watch.watch.allow_runs(reading.follower.possible_until());
@@ -92,7 +100,7 @@ async fn listen(
             if let Some(span) = runaway.span {
                 completion.text.truncate(completion.text.ceil_char_boundary(span.end));
             }
-            completion.finish = Finish::Stopped;
+            stop(completion);
             // Runaway text after a complete document does not affect the document, which is judged normally.
             return Ok(Ok(Some(runaway).filter(|_| !watch.watch.is_after_document())));
         }
@@ -113,7 +121,7 @@ impl Watched {
 
     /// Passes the new part of the text to the watch.
     fn look(&mut self, text: &str) -> Option<Violation> {
-        if text.len() < Watch::MIN_BYTES {
+        if text.len() < self.watch.min_len() {
             return None;
         }
         let more = text.get(self.seen..).unwrap_or_default();

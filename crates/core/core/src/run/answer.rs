@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::closed::RUNAWAY;
 use super::drafts::Draft;
 use super::entry::Answered;
 use super::evidence::is_at_deadline;
 use super::examine::Examined;
 use super::question::Question;
+use super::rest::without_loop;
 use super::sampling::refused as refused_sampling;
 use super::step::External;
 use super::{Run, State};
@@ -22,7 +24,7 @@ impl Run {
         plan: &Plan,
         now: Time,
         mut completion: Completion,
-        stopped: Option<Violation>,
+        mut stopped: Option<Violation>,
     ) {
         if let Some(usage) = completion.probe.as_deref().copied() {
             self.enter(plan, now, CallResult::Probe, usage, Answered::default());
@@ -38,6 +40,12 @@ impl Run {
         }
         let written = completion.text.len() - continued + completion.reasoning.len();
         completion.usage = completion.usage.or_estimate(&call, written);
+        let looped = stopped.as_ref().filter(|reason| call.ends_loops && reason.rule == RUNAWAY);
+        if let Some(text) =
+            looped.and_then(|reason| without_loop(&completion.text, reason, plan.options.level))
+        {
+            (completion.text, completion.restrained, stopped) = (text, true, None);
+        }
         let text: Arc<str> = completion.text.as_str().into();
         let cut_by = match completion.finish {
             _ if self.is_late(plan, now) => "the deadline",

@@ -97,6 +97,7 @@ impl Run {
             prefill,
             task_messages,
             is_repeated: self.counters.attempts > 0 || self.expects_reask,
+            ends_loops: target.tighten == Tighten::Bounded,
             client,
         };
         Ok((call, skipped))

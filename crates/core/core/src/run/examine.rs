@@ -170,9 +170,16 @@ impl Question<'_> {
     /// Lifts and judges one candidate for the whole document, whose value is passed separately.
     fn lifted(&self, completion: &Completion, candidate: &Candidate, value: Value) -> Document {
         let lowered = &self.call.lowered;
-        let Lifted { value, problems, rounded, exceeds_bound } =
+        let Lifted { mut value, mut problems, mut rounded, exceeds_bound } =
             lift_exact(value, candidate.rounded.clone(), lowered);
-        let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
+        let mut looped = Vec::new();
+        if self.call.ends_loops {
+            let is_loop =
+                |problem: &mut Violation| problem.rule == CUT && ends_loop(&mut value, &problem.path);
+            looped.extend(problems.extract_if(.., is_loop).map(|problem| problem.path));
+            rounded.retain(|number| number.path.get(&value).is_some());
+        }
+        let untouched = lowered.lift.is_empty() && within(candidate).next().is_none() && looped.is_empty();
         let text: Arc<str> = match candidate.span.of(self.text) {
             whole if untouched && whole.len() == self.text.len() => Arc::clone(self.text),
             document if untouched => document.into(),
@@ -197,7 +204,11 @@ impl Question<'_> {
         let text = if is_changed { spaced(&value).into() } else { text };
         let value = Arc::new(value);
         let of_answer = warnings::of_answer(completion, &within(candidate).collect::<Vec<_>>());
-        let warnings = of_answer.into_iter().chain(warnings).collect();
+        let looped = looped.into_iter().map(|path| {
+            let message = "a list of equal items had no end, and keeps the first";
+            Warning::new(WarningKind::Restrained, message).at(path)
+        });
+        let warnings = of_answer.into_iter().chain(looped).chain(warnings).collect();
         let entry = self.entry;
         let (rest, prefix, wrong) = (Vec::new(), None, Vec::new());
         let draft =
@@ -385,6 +396,16 @@ fn is_unfinished(completion: &Completion, candidate: &Candidate) -> bool {
     };
     let is_stopped = !completion.finish.is_by_model() && completion.closed_at.is_none();
     candidate.closed_at().is_some() || is_stopped && (is_number_at_end() || ends_inside(text))
+}
+
+/// Ends a list that fills an added bound after its first item, if its items are equal. Returns whether they are.
+fn ends_loop(value: &mut Value, path: &JsonPath) -> bool {
+    let Some(items) = path.get_mut(value).and_then(Value::as_array_mut) else { return false };
+    let is_loop = items.len() > 1 && items.iter().all(|item| Some(item) == items.first());
+    if is_loop {
+        items.truncate(1);
+    }
+    is_loop
 }
 
 /// Returns the first byte of the last document of a text, if it has no end. Lenient edits are no sign of that: they make documents

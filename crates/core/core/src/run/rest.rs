@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use formwork_json::{EditKind, Event, JsonPath, Kind, Level, Lexer, Segment, Token, rounded, unquoted};
+use formwork_json::{
+    EditKind, Event, JsonPath, Kind, Level, Lexer, Position, Segment, Token, rounded, unquoted,
+};
 use serde_json::Value;
 
 use super::closed::Closed;
@@ -23,6 +25,20 @@ pub(super) struct Beginning {
     pub(super) value: Value,
     /// The objects and lists that were open, outermost first.
     pub(super) open: Vec<JsonPath>,
+}
+
+/// Returns the document of an answer that was stopped in a loop, with the looping value, and all that is open around it, ended after
+/// the first round of the loop; `None` if no value of it has ended.
+pub(super) fn without_loop(text: &str, reason: &Violation, level: Level) -> Option<String> {
+    let end = text.floor_char_boundary(reason.span?.start);
+    let mut lexer = Lexer::new(level);
+    let mut kept = text.get(..end)?.to_owned();
+    lexer.push(kept.as_bytes(), |_| {});
+    let is_text = matches!(lexer.position(), Position::Text(_));
+    kept.truncate(kept.trim_end().len());
+    // A number ends only at the byte after it.
+    kept.push(if is_text { '"' } else { ' ' });
+    Beginning::of(&kept, level, usize::MAX).map(|beginning| beginning.text)
 }
 
 impl Beginning {

@@ -1,10 +1,12 @@
 //! Detects model output that runs away: endless repetition, digits or white space.
 
+mod loops;
 mod repetition;
 
 use formwork_json::{JsonPath, Level, Lexer, Position, Span};
 
 use crate::{Stage, Violation};
+use loops::Loops;
 use repetition::Repetition;
 
 /// Detects a stream that runs away: one that repeats itself within one value, or that writes endless white space.
@@ -43,6 +45,8 @@ pub struct Watch {
     /// The number of consecutive white space bytes outside of strings at the end of the text.
     blanks: usize,
     repetition: Repetition,
+    /// `None` if only the output of a tiny model counts as a loop so early.
+    loops: Option<Loops>,
     /// The byte up to which the contract allows the text.
     allowed_until: usize,
 }
@@ -50,7 +54,15 @@ pub struct Watch {
 impl Default for Watch {
     fn default() -> Self {
         let lexer = Some(Lexer::new(Level::Clean));
-        Self { lexer, seen: 0, since: 0, blanks: 0, repetition: Repetition::default(), allowed_until: 0 }
+        Self {
+            lexer,
+            seen: 0,
+            since: 0,
+            blanks: 0,
+            repetition: Repetition::default(),
+            loops: None,
+            allowed_until: 0,
+        }
     }
 }
 
@@ -63,6 +75,25 @@ impl Watch {
 
     /// The minimum number of bytes of an [allowed run](Watch::allow_runs) that count as a runaway.
     pub const MIN_RUN: usize = 32 * 1024;
+
+    /// Returns a watch over an answer of a tiny model, which seldom leaves a loop. It also reports a text of at most 256 bytes that a
+    /// string, or items that a list, repeats at least four times over at least 32 bytes, [allowed](Self::allow_runs) runs included. The
+    /// span of the violation then begins after the first round, where the value can be ended.
+    ///
+    /// ```
+    /// let mut watch = formwork_core::Watch::for_tiny_model();
+    /// assert!(watch.push(r#"{"marks": [1, 1, 1, 1, 1, 1, 1], "names": ["Ada", "Berta", "Berta", "#).is_none());
+    /// let found = watch.push(&r#""Berta", "#.repeat(10)).unwrap();
+    /// assert_eq!(found.span.unwrap().start, r#"{"marks": [1, 1, 1, 1, 1, 1, 1], "names": ["Ada", "Berta""#.len());
+    /// ```
+    pub fn for_tiny_model() -> Self {
+        Self { loops: Some(Loops::default()), ..Self::default() }
+    }
+
+    /// Returns the length below which no text is reported, in bytes.
+    pub const fn min_len(&self) -> usize {
+        if self.loops.is_some() { 0 } else { Self::MIN_BYTES }
+    }
 
     /// Returns a watch over text without structure, such as a model's reasoning: brackets and quotes have no meaning in it.
     pub fn over_prose() -> Self {
@@ -94,9 +125,19 @@ impl Watch {
 
     fn take(&mut self, byte: u8) -> Option<Violation> {
         let was_stuck = matches!(self.position(), Position::Stuck(_));
-        self.lexer.iter_mut().for_each(|lexer| lexer.push(&[byte], |_| {}));
-        let position = self.position();
         self.seen += 1;
+        if let (Some(loops), Some(lexer)) = (&mut self.loops, &mut self.lexer) {
+            let looped = loops.push(byte, |sink| {
+                lexer.push(&[byte], sink);
+                lexer.position()
+            });
+            if let Some(span) = looped {
+                return Some(runaway(span, "the same text again and again".to_owned()));
+            }
+        } else {
+            self.lexer.iter_mut().for_each(|lexer| lexer.push(&[byte], |_| {}));
+        }
+        let position = self.position();
         self.repetition.push(byte);
         let in_text = matches!(position, Position::Text(_));
         self.blanks = if byte.is_ascii_whitespace() && !in_text { self.blanks + 1 } else { 0 };
@@ -129,9 +170,12 @@ impl Watch {
     }
 
     fn runaway(&self, len: usize, found: String) -> Violation {
-        let span = Span::new(self.seen - len, self.seen);
-        Violation::new(JsonPath::root(), "runaway", Stage::Read).with_found(found).with_span(Some(span))
+        runaway(Span::new(self.seen - len, self.seen), found)
     }
+}
+
+fn runaway(span: Span, found: String) -> Violation {
+    Violation::new(JsonPath::root(), "runaway", Stage::Read).with_found(found).with_span(Some(span))
 }
 
 /// Returns the number of characters of a text in JSON, in which a backslash and the next character are one. The text may begin in the

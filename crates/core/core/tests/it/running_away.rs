@@ -180,6 +180,95 @@ fn an_answer_that_is_full_at_a_bound_is_incomplete() {
     assert_eq!(closed, ["$.note"]);
 }
 
+/// Returns the event that stops a call in a loop.
+fn looping(id: CallId, text: &str) -> Event {
+    let reason = Watch::for_tiny_model().push(text).unwrap();
+    Event::stopped(id, Completion::new(text).with_finish(Finish::Stopped), reason)
+}
+
+#[test]
+fn a_value_in_which_a_tiny_model_loops_is_ended_and_only_what_the_document_lacks_is_requested() {
+    let tiny = || bounding(capabilities()).with_tighten(Tighten::Bounded);
+    let call = |run: &mut Run, plan: &Plan| match run.step(plan, Time(0)).unwrap() {
+        Step::Call { id, call, .. } => (id, call),
+        step => panic!("{step:?}"),
+    };
+    let noted = format!(r#"{{"score": 700, "parts": {{"a": 70, "b": 70}}, "note": "{}"#, "good ".repeat(9));
+    let plan = Plan::new(contract(), vec![tiny()]).build().unwrap();
+    let mut run = Run::new(&plan, input());
+    let (id, first) = call(&mut run, &plan);
+    assert!(first.ends_loops);
+    run.on(&plan, Time(1), looping(id, &noted)).unwrap();
+    let outcome = run.finish().unwrap();
+    assert_eq!(outcome.value, json!({"score": 700, "parts": {"a": 70, "b": 70}, "note": "good"}));
+    assert_eq!(outcome.trust.other[&History::Restrained].count, 4);
+
+    let early = format!(r#"{{"score": 700, "note": "{}"#, "good ".repeat(9));
+    let mut run = Run::new(&plan, input());
+    let (id, _) = call(&mut run, &plan);
+    run.on(&plan, Time(1), looping(id, &early)).unwrap();
+    let (id, second) = call(&mut run, &plan);
+    assert!(matches!(run.ask(), Ask::Patch(paths) if *paths == ["$.parts".parse().unwrap()]), "{second:?}");
+    run.on(&plan, Time(2), Reply::Says(r#"{"parts": {"a": 70, "b": 70}}"#).event(id, &second)).unwrap();
+    let outcome = run.finish().unwrap();
+    assert_eq!(outcome.value, json!({"score": 700, "parts": {"a": 70, "b": 70}, "note": "good"}));
+    assert!(outcome.warnings.iter().any(|warning| warning.kind == WarningKind::Restrained));
+
+    // A number ends only at the byte after it.
+    let anything = Contract::new(Arc::new(Inline::new("list", json!({}))), Arc::new(Anything));
+    let plan = Plan::new(anything, vec![tiny()]).build().unwrap();
+    let mut run = Run::new(&plan, input());
+    let (id, _) = call(&mut run, &plan);
+    run.on(&plan, Time(1), looping(id, &format!(r#"{{"list": [{}"#, "1.5, ".repeat(9)))).unwrap();
+    assert_eq!(run.finish().unwrap().value, json!({"list": [1.5]}));
+
+    // A model that is not tiny has a reason for a loop, or none that an end of the value would be an answer to.
+    let plan = Plan::new(contract(), vec![bounding(capabilities())]).build().unwrap();
+    let mut run = Run::new(&plan, input());
+    let (id, first) = call(&mut run, &plan);
+    assert!(!first.ends_loops);
+    run.on(&plan, Time(1), looping(id, &noted)).unwrap();
+    let _ = call(&mut run, &plan);
+    assert_eq!(*run.ask(), Ask::Whole);
+}
+
+#[test]
+fn equal_items_up_to_a_bound_are_a_loop_of_a_tiny_model_and_others_an_incomplete_list() {
+    #[derive(Debug)]
+    struct Listing;
+    impl Lower for Listing {
+        fn name(&self) -> &str {
+            "listing"
+        }
+
+        fn enforcement(&self) -> Enforcement {
+            Enforcement::Schema
+        }
+
+        fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+            let bounds = vec![AddedBound::new("/properties/list", 3)];
+            Ok(Lowered::new(Enforcement::Schema, request.schema.clone()).with_bounds(bounds))
+        }
+    }
+    let schema = json!({"properties": {"list": {"items": {"type": "string"}}}});
+    for (tighten, answer, expected) in [
+        (Tighten::Bounded, r#"{"list": ["a", "a", "a"]}"#, Some(json!(["a"]))),
+        (Tighten::Bounded, r#"{"list": ["a", "a"]}"#, Some(json!(["a", "a"]))),
+        (Tighten::Bounded, r#"{"list": ["a", "a", "b"]}"#, None),
+        (Tighten::Closed, r#"{"list": ["a", "a", "a"]}"#, None),
+    ] {
+        let target =
+            Target::new("primary", capabilities()).with_mode(Arc::new(Listing)).with_tighten(tighten);
+        let contract = Contract::new(Arc::new(Inline::new("list", schema.clone())), Arc::new(Anything));
+        let plan = Plan::new(contract, vec![target]).with_policy(Policy::new(1)).build().unwrap();
+        let outcome = drive(&plan, input(), &[Reply::Says(answer)]).run.finish().ok();
+        let is_ended = expected == Some(json!(["a"]));
+        let restrained = outcome.iter().flat_map(|it| it.trust.other.get(&History::Restrained));
+        assert_eq!(restrained.map(|leaves| leaves.count).sum::<u64>(), u64::from(is_ended), "{answer}");
+        assert_eq!(outcome.map(|outcome| outcome.value["list"].clone()), expected, "{answer}");
+    }
+}
+
 #[test]
 fn a_value_without_an_end_is_not_read_again_by_a_model_that_is_known_to_run_away() {
     // A model that ran away once may have had a reason, and reads its answer.

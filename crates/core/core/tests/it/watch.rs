@@ -64,6 +64,37 @@ fn repetition_in_one_value_is_reported_at_the_byte_that_makes_it_one() {
 }
 
 #[test]
+fn a_loop_of_a_tiny_model_is_reported_after_its_first_round() {
+    let again = |unit: &str| unit.repeat(40);
+    for (kept, loops) in [
+        (r#"{"a": "b-"#, again("-")),
+        (r#"{"a": "I like it. "#, again("I like it. ")),
+        (r#"{"a": "2024-03-06T00:00:00.0"#, again("0")),
+        (r#"{"a": ["ä–"#, again("ä–")),
+        (r#"{"a": ["x", "y""#, again(r#", "x", "y""#)),
+        (r#"{"a": [[1, "Criminal""#, again(",\n  \"Criminal\"")),
+        (r#"{"a": [{"id": 1}"#, again(r#", {"id": 1}"#)),
+        (r#"[1.5"#, again(", 1.5")),
+    ] {
+        // A string ends by itself at any text that differs; a number is known to have ended at the byte after it.
+        let text = format!("{kept}{loops}");
+        for sizes in [1, 7, usize::MAX] {
+            let span = fed(Watch::for_tiny_model(), &text, &[sizes]);
+            assert_eq!(span.map(|span| &text[..span.start]), Some(kept), "{text}");
+            assert!(span.is_some_and(|span| span.end <= text.len() && span.len() < 120), "{text}: {span:?}");
+        }
+        assert_eq!(reported(&text), None, "{text}");
+    }
+    for text in [
+        r#"{"a": "no, no, no, no, no", "b": "--------", "c": "ha ha ha ha ha ha"}"#,
+        r#"{"a": [0, 0, 0, 0, 0, 0, 0, 0], "b": [true, true, true, true], "c": ["done", "done", "done", "open"]}"#,
+        r#"{"a": {"x": 1, "y": 1, "z": 1}, "b": {"x": 1, "y": 1, "z": 1}, "c": {"x": 1, "y": 1, "z": 1}, "d": {"x": 1, "y": 1, "z": 1}}"#,
+    ] {
+        assert_eq!(fed(Watch::for_tiny_model(), text, &[usize::MAX]), None, "{text}");
+    }
+}
+
+#[test]
 fn numbers_and_white_space_are_reported_at_their_limit() {
     let digits: String = (0..5_000).map(|n| char::from(b'0' + (n * n % 7) as u8)).collect();
     for (before, run) in [

@@ -23,7 +23,7 @@ impl Outlines {
     fn of(&self, source: &Forms, id: FormId) -> String {
         let mut known = self.0.borrow_mut();
         // No character has more than four bytes.
-        known.entry(id).or_insert_with(|| outline(source, id, 4 * MAX_OUTLINE)).clone()
+        known.entry(id).or_insert_with(|| outline(source, id, 4 * MAX_OUTLINE, false)).clone()
     }
 }
 

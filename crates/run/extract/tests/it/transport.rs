@@ -60,6 +60,20 @@ async fn a_runaway_stream_is_stopped_and_reported() {
     assert!(model.dropped.load(std::sync::atomic::Ordering::SeqCst));
 }
 
+/// The loop costs tens of tokens instead of the limit of the answer, and no further call repeats it.
+#[tokio::test]
+async fn a_tiny_model_is_stopped_in_the_first_rounds_of_a_loop() {
+    let model = Endless::new(&[r#"{"age": 34, "name": "Maria"#], Then::Repeat(" Maria", Arc::default()));
+    let extractor =
+        Extractor::<Person>::builder().with_target(backend(&model).with_tighten(Tighten::Bounded));
+    let outcome = extractor.build().unwrap().extract(TEXT).await.unwrap();
+    let [call] = outcome.calls() else { panic!("{outcome:?}") };
+    assert_eq!((outcome.value.name.as_str(), call.restrained), ("Maria", true));
+    // One piece for the beginning, and one for each round.
+    assert!(call.usage.estimated && call.usage.output_tokens < 20, "{:?}", call.usage);
+    assert!(model.dropped.load(std::sync::atomic::Ordering::SeqCst));
+}
+
 #[tokio::test]
 async fn what_runs_on_after_a_whole_document_is_cut_off() {
     let model = Endless::new(&[MARIA], Then::Repeat("\n", Arc::default()));
