@@ -156,11 +156,14 @@ impl Engine {
             Ok((cached, ended?))
         });
         match ended {
-            Ok((cached, Ended { finish, closed_at, restrained, strays, log_probs })) => {
+            Ok((cached, Ended { finish, closed_at, restrained, strays, omitted, log_probs })) => {
                 let mut usage = Usage::new(prompt.len() as u64, log_probs.len() as u64);
                 listener.log_probs(log_probs);
                 if let Some(first) = strays.first() {
                     listener.note(stray(first, strays.len()));
+                }
+                if let Some(first) = omitted.first() {
+                    listener.note(left_out(first, omitted.len()));
                 }
                 usage.cached_tokens = cached as u64;
                 let end = End::new(finish, usage).with_model(Some(self.name.clone()));
@@ -310,11 +313,23 @@ fn rules(call: &Call) -> &[Rule] {
     if call.lowered.lift.iter().all(stays) { &call.rules } else { &[] }
 }
 
+/// Returns the first of some paths, and the number of the others.
+fn counted(first: &JsonPath, count: usize) -> String {
+    let more = if count > 1 { format!(" and {} further values", count - 1) } else { String::new() };
+    format!("{first}{more}")
+}
+
+/// Returns the remark on optional members without a probable text.
+fn left_out(first: &JsonPath, count: usize) -> String {
+    let paths = counted(first, count);
+    format!("{paths} was left out, because the model finds no text of the source text probable there")
+}
+
 /// Returns the remark on values that did not follow the source text.
 fn stray(first: &JsonPath, count: usize) -> String {
-    let more = if count > 1 { format!(" and {} further values", count - 1) } else { String::new() };
+    let paths = counted(first, count);
     format!(
-        "{first}{more} was not written along the words and numbers of the source text, because none of them fits the schema or it has a `pattern` or `format`: only the rule `grounded` checks the value"
+        "{paths} was not written along the words and numbers of the source text, because none of them fits the schema or it has a `pattern` or `format`: only the rule `grounded` checks the value"
     )
 }
 

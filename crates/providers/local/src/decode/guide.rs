@@ -48,6 +48,8 @@ pub(crate) struct Guide<'g> {
     is_cut: bool,
     /// Whether the current string has to end.
     is_whole: bool,
+    /// The paths of the members that were left out.
+    omitted: Vec<JsonPath>,
 }
 
 /// The member that was left out.
@@ -111,6 +113,7 @@ impl<'g> Guide<'g> {
             forced: Vec::new(),
             is_cut: false,
             is_whole: false,
+            omitted: Vec::new(),
         };
         let forced = guide.matcher.consume_ff_tokens();
         guide.read(&forced).map_err(Unguided::Schema)?;
@@ -158,9 +161,9 @@ impl<'g> Guide<'g> {
         self.ground.as_ref()?.narrow(self.grammar.trie(), self.grammar.table(), mask)
     }
 
-    /// Returns the paths of the values that could not follow the source text.
-    pub(crate) fn strays(self) -> Vec<JsonPath> {
-        self.ground.map(Ground::into_strays).unwrap_or_default()
+    /// Returns the paths of the values that could not follow the source text, and of the members that were left out.
+    pub(crate) fn strays(self) -> (Vec<JsonPath>, Vec<JsonPath>) {
+        (self.ground.map(Ground::into_strays).unwrap_or_default(), self.omitted)
     }
 
     /// Returns the mask without the tokens that the restraint excludes, if it excludes this token. `room` is the number
@@ -285,6 +288,7 @@ impl<'g> Guide<'g> {
         }
         self.follow(&all);
         self.narrow((room + withdrawn).saturating_sub(tokens.len()));
+        self.omitted.push(path);
         Some(Omission { withdrawn, tokens, before })
     }
 

@@ -60,6 +60,8 @@ pub(crate) struct Ended {
     pub(crate) restrained: bool,
     /// The paths of grounded values that could not follow the source text.
     pub(crate) strays: Vec<JsonPath>,
+    /// The paths of optional texts that were left out, because no text of the source was probable.
+    pub(crate) omitted: Vec<JsonPath>,
     /// The tokens of the answer; those that the constraint forced are certain.
     pub(crate) log_probs: Vec<LogProb>,
 }
@@ -79,7 +81,7 @@ impl Decoder<'_> {
     /// Decodes the answer to a dialogue; `pending` are the last tokens of the prompt, which are not computed yet.
     pub(crate) fn run(mut self, pending: Vec<TokenId>, host: &mut impl Host) -> Result<Ended, Halt> {
         let mut ended = self.decode(pending, host)?;
-        ended.strays = self.guide.map(Guide::strays).unwrap_or_default();
+        (ended.strays, ended.omitted) = self.guide.map(Guide::strays).unwrap_or_default();
         Ok(ended)
     }
 
@@ -270,6 +272,7 @@ impl Answer<'_> {
             closed_at,
             restrained: self.restrained,
             strays: Vec::new(),
+            omitted: Vec::new(),
             log_probs: self.log_probs,
         }
     }
@@ -321,8 +324,8 @@ mod tests {
         }
     }
 
-    /// Returns the document that a scripted model writes about a source.
-    fn document(schema: &Value, source: &str, lines: &'static [&'static str]) -> String {
+    /// Returns the document that a scripted model writes about a source, and the paths that it leaves out.
+    fn document(schema: &Value, source: &str, lines: &'static [&'static str]) -> (String, String) {
         let environment: TokEnv = ApproximateTokEnv::single_byte_env();
         let grammar = Grammar::new(&environment).unwrap();
         let rules = [Rule::grounded("$".parse().unwrap())];
@@ -335,7 +338,7 @@ mod tests {
         assert_eq!((ended.finish, ended.closed_at), (Finish::Stop, None));
         let length: u32 = ended.log_probs.iter().map(|token| token.length).sum();
         assert_eq!(length as usize, host.sent.len(), "the tokens are those of the text");
-        host.sent
+        (host.sent, ended.omitted.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
     }
 
     fn order(required: &[&str]) -> Value {
@@ -352,20 +355,22 @@ mod tests {
             r#"1, "color": "red"}"#,
             r#"{"count": 1, "unit": "kg"}"#,
         ];
-        for (required, source, expected) in [
+        for (required, source, expected, omitted) in [
             (
                 &["name"][..],
                 "Ann sends 1 kg, red",
                 r#"{"name": "Ann", "count": 1, "unit": "kg", "color": "red"}"#,
+                "",
             ),
-            (&["name"], "Ann sends it, red", r#"{"name": "Ann", "count": 1, "color": "red"}"#),
-            (&["name"], "Ann sends it", r#"{"name": "Ann", "count": 1}"#),
-            (&[], "She sends 1 kg", r#"{"count": 1, "unit": "kg"}"#),
-            (&[], "She sends it", r#"{"count": 1}"#),
+            (&["name"], "Ann sends it, red", r#"{"name": "Ann", "count": 1, "color": "red"}"#, "$.unit"),
+            (&["name"], "Ann sends it", r#"{"name": "Ann", "count": 1}"#, "$.unit, $.color"),
+            (&[], "She sends 1 kg", r#"{"count": 1, "unit": "kg"}"#, "$.name"),
+            (&[], "She sends it", r#"{"count": 1}"#, "$.name, $.unit, $.color"),
         ] {
-            assert_eq!(document(&order(required), source, LINES), expected, "{source}");
+            let found = document(&order(required), source, LINES);
+            assert_eq!(found, (expected.to_owned(), omitted.to_owned()), "{source}");
         }
-        let all = document(&order(&["name", "unit"]), "Ann sends it", LINES);
+        let (all, _) = document(&order(&["name", "unit"]), "Ann sends it", LINES);
         assert!(
             all.starts_with(r#"{"name": "Ann", "count": 1, "unit": ""#),
             "a required one is written: {all}"
@@ -377,6 +382,6 @@ mod tests {
         // "S" is the most probable first letter, but no word of the source goes on as the model would.
         let schema = json!({"type": "string"});
         const LINES: &[&str] = &["\"Switzerland\"", "Civil War\""];
-        assert_eq!(document(&schema, "Civil War, S. president", LINES), "\"Civil War\"");
+        assert_eq!(document(&schema, "Civil War, S. president", LINES).0, "\"Civil War\"");
     }
 }
