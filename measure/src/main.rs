@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-/// That of the `formwork` command; both sides of a benchmark have it.
+/// The allocator of the `formwork` command; both sides of a benchmark have it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
