@@ -322,7 +322,7 @@ fn counted(first: &JsonPath, count: usize) -> String {
 /// Returns the remark on optional members without a probable text.
 fn left_out(first: &JsonPath, count: usize) -> String {
     let paths = counted(first, count);
-    format!("{paths} was left out, because the model finds no text of the source text probable there")
+    format!("{paths} was left out, because the model finds no text of the source probable there")
 }
 
 /// Returns the remark on values that did not follow the source text.
