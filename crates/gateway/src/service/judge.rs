@@ -2,7 +2,7 @@
 
 use formwork_core::{Context, JsonPath, Part, Role, Stage, Usage, Violation, Warning, precision};
 use formwork_extract::Extractor;
-use formwork_json::{Level, read};
+use formwork_json::{EditKind, Level, read};
 use formwork_ledger::RunRecord;
 use serde_json::{Value, json};
 
@@ -228,7 +228,8 @@ impl Judge {
             let (inexact, mut warnings) = precision(&document.rounded);
             let mut judged = contract.judge(&document.value, &self.context());
             if inexact.is_empty() && judged.is_accepted() {
-                let is_same = document.is_exact();
+                // A name that is there twice is JSON, too: the text stays.
+                let is_same = document.all_edits().iter().all(|edit| edit.kind == EditKind::DuplicateKey);
                 warnings.extend(std::mem::take(&mut judged.warnings).into_iter().map(Warning::from));
                 return Some(Ok((!is_same).then_some(Found { value: document.value, warnings })));
             }

@@ -592,6 +592,21 @@ fn a_stream_beside_tools_accepts_what_a_whole_response_accepts() {
     }
 }
 
+/// A text that is JSON stays as the model wrote it, also with white space around it and with a name that is there twice.
+#[test]
+fn a_text_beside_tools_that_is_json_passes_byte_for_byte() {
+    let folder = contracts("twice");
+    for protocol in protocols() {
+        for text in [" {\"name\": \"Maria\",\n\"age\":34}\n", r#"{"name":"M","name":"Maria","age":34}"#] {
+            let (reply, bytes) = protocol.reply(false, text, &[], 4_096);
+            let server = Server::start([reply]).unwrap();
+            let gate = gate(&protocol, &server, &folder);
+            let got = gate.post(protocol.path, &[("x-formwork-contract", "person")], &protocol.body(false));
+            assert_eq!(got.text(), String::from_utf8(bytes).unwrap(), "{}, {text}", protocol.name);
+        }
+    }
+}
+
 /// A turn of hosted tools that pauses is no final answer: the client sends it back.
 #[test]
 fn a_turn_that_pauses_passes() {
