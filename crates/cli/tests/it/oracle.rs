@@ -160,6 +160,30 @@ fn the_schema_goes_over_the_generate_api() {
 }
 
 #[test]
+fn the_score_of_a_tiny_model_is_requested_in_the_range_of_its_breakdown() {
+    let score: Value = serde_json::from_str(&answer(610)).unwrap();
+    // Ollama sorts the members by their names.
+    let breakdown = json!({"a_scoreBreakdown": score["scoreBreakdown"]});
+    let server = ollama([breakdown.to_string(), answer(610)]);
+    let text = std::fs::read_to_string(config("tiny.toml", &server)).unwrap();
+    let config = temporary("tiny.toml", text.replace("\"m\"", "\"smollm2:135m\""));
+    let ran = formwork(&["oracle", "score", "--json", "--config", &config, &wallet("tiny.json", 40)], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let history = printed(&ran);
+    assert_eq!((&history["source"], &history["usage"]["output_tokens"]), (&json!("ai"), &json!(240)));
+    let verdicts: Vec<_> =
+        history["calls"].as_array().unwrap().iter().map(|call| &call["verdict"]["result"]).collect();
+    assert_eq!(verdicts, ["probe", "accepted"]);
+    assert_eq!(temperatures(&server), [0.3, 0.3]);
+    let bodies = bodies(&server);
+    assert_eq!(bodies[0]["format"]["required"], json!(["a_scoreBreakdown"]));
+    assert_eq!(bodies[0]["prompt"], bodies[1]["prompt"], "the server reads the prompt once");
+    let properties = &bodies[1]["format"]["properties"];
+    assert_eq!(properties["a_scoreBreakdown"], json!({"const": score["scoreBreakdown"]}));
+    assert_eq!(properties["b_score"], json!({"type": "integer", "minimum": 588, "maximum": 627}));
+}
+
+#[test]
 fn the_seed_is_the_wallets_and_the_attempts() {
     let seeds = |name: &str, wallet: &str, more: &[&str]| {
         let server = ollama([answer(900), answer(610)]);

@@ -160,7 +160,8 @@ pub struct Completion {
     /// The model that answered, in the provider's notation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The tokens of the calls that probed the server before this call, which are not part of `usage`.
+    /// The tokens of the calls before this one, which probed the server or requested a part of the document, and are not part of
+    /// `usage`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Box<Usage>>,
     /// The rate limits that the headers of the response report.
@@ -294,9 +295,9 @@ pub enum Delta {
     /// More bytes of the body of the response, before the deltas that they hold; only for calls with a
     /// [client's request](crate::Call::client).
     Body(Vec<u8>),
-    /// The server was probed before the call; see [`Completion::probe`].
+    /// Calls were made before this one; see [`Completion::probe`].
     Probe {
-        /// The tokens of the probe.
+        /// Their tokens.
         usage: Usage,
     },
     /// The last piece: the end of the answer.

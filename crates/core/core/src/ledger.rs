@@ -115,7 +115,7 @@ pub enum CallResult {
     },
     /// The run was cancelled during the call.
     Cancelled,
-    /// The calls probed the server before the first call of the run, and were not asked for an answer.
+    /// The calls before a call probed the server or requested a part of the document, and were not asked for an answer.
     Probe,
 }
 

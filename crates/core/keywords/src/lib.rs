@@ -19,8 +19,8 @@ mod walk;
 pub use types::{fits_type, is_type, type_name};
 
 pub use walk::{
-    Part, Step, definition_name, find, item, map_parts, member_names, parts, parts_mut, percent_decoded,
-    target,
+    Part, Step, definition_name, find, item, map_parts, member_names, part_of, parts, parts_mut,
+    percent_decoded, target,
 };
 
 /// A keyword of JSON Schema.

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use formwork_json::escape;
+use formwork_json::{Segment, escape};
 use serde_json::{Map, Value};
 
 use super::{At, Holds, Keyword, keyword};
@@ -185,6 +185,48 @@ fn search<'s>(
 pub fn target<'s>(root: &'s Value, schema: &Value) -> Option<&'s Value> {
     let fragment = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
     root.pointer(&percent_decoded(fragment))
+}
+
+/// Returns the schema of the value at a path. References on the path are replaced by their targets, so that other
+/// references to these stay unchanged. Alternatives on the path have no single schema.
+///
+/// ```
+/// use formwork_keywords::part_of;
+///
+/// let mut schema = serde_json::json!({"properties": {"age": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}});
+/// let path = "$.age".parse::<formwork_json::JsonPath>()?;
+/// part_of(&mut schema, path.segments()).unwrap()["minimum"] = 0.into();
+/// assert_eq!(schema["properties"]["age"], serde_json::json!({"type": "integer", "minimum": 0}));
+/// assert_eq!(schema["$defs"]["n"], serde_json::json!({"type": "integer"}));
+/// # Ok::<(), formwork_json::PathError>(())
+/// ```
+pub fn part_of<'s>(schema: &'s mut Value, path: &[Segment]) -> Option<&'s mut Value> {
+    /// The maximum number of references to one part.
+    const HOPS: usize = 16;
+
+    let root = schema.clone();
+    let mut part = schema;
+    let mut steps = path.iter();
+    loop {
+        for _ in 0..HOPS {
+            if part.get("$ref").is_none() {
+                break;
+            }
+            *part = target(&root, part)?.clone();
+        }
+        if ["$ref", "anyOf", "oneOf", "allOf"].iter().any(|keyword| part.get(keyword).is_some()) {
+            return None;
+        }
+        part = match steps.next() {
+            None => return Some(part),
+            Some(Segment::Key(name)) => part.get_mut("properties")?.get_mut(name)?,
+            // The schema of all items is not that of a single item.
+            Some(Segment::Index(index)) => part.get_mut("prefixItems")?.get_mut(*index)?,
+        };
+        if !part.is_object() {
+            return None;
+        }
+    }
 }
 
 /// Returns the name of the definition that a normalised schema refers to; `None` if it is no reference.

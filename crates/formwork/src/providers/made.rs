@@ -7,7 +7,7 @@ use formwork_core::{Capabilities, Effort, Fault, Layer as _, Lower, Price, Share
 use formwork_dialect::registry::{Entry, Reasoning, known_price};
 use formwork_dialect::{Dialects, Limited, Tool};
 use formwork_extract::{Backend, ObservationStore};
-use formwork_layers::{Concurrency, Rate, Timeout, Tokens, Trace};
+use formwork_layers::{Concurrency, Rate, Stages, Timeout, Tokens, Trace};
 use sha2::{Digest as _, Sha256};
 
 use super::probe::{self, Probe, Probed};
@@ -183,6 +183,10 @@ impl Made {
         if let Some(calls) = rpm {
             provider = Rate::new(calls.get() as usize, Duration::from_secs(60)).wrap(provider);
         }
+        let tighten = tighten.or(is_tiny.then_some(Tighten::Bounded));
+        if tighten == Some(Tighten::Bounded) {
+            provider = Stages.wrap(provider);
+        }
         provider = Trace::new(&self.system, &self.model).wrap(provider);
         let mut backend = Backend::new(provider)
             .with_name(&section.name)
@@ -191,10 +195,10 @@ impl Made {
             .with_observation_store(observations().with_thresholds(section.health()));
         backend = backend.with_dialects(dialects.clone());
         if is_tiny {
-            backend = backend.with_tighten(Tighten::Bounded).with_default_max_tokens(TINY_MAX_TOKENS);
+            backend = backend.with_default_max_tokens(TINY_MAX_TOKENS);
         }
         if let Some(tighten) = tighten {
-            backend = backend.with_tighten(*tighten);
+            backend = backend.with_tighten(tighten);
         }
         // A model reasons at every host alike.
         let known = section.registry().lookup(&format!("{}/{}", self.vendor, self.model));

@@ -1,6 +1,10 @@
-use formwork_openai::{Api, OpenAi, OpenAiBatches, OpenAiConfig, Resolved, presets};
+use formwork_core::{Answer, Call, Fault, SharedProvider};
+use formwork_layers::{Around, around};
+use formwork_openai::{Api, LineBreaks, OpenAi, OpenAiBatches, OpenAiConfig, Resolved, presets};
+use formwork_wire::SharedTransport;
 
 use super::hosted::Hosted;
+use super::http::transport;
 use super::promises::promised;
 use super::raw::Protocol;
 use super::server::Server;
@@ -9,6 +13,9 @@ use crate::config::{ConfigError, Section};
 
 /// The name of the kind and preset of the API's own vendor.
 const VENDOR: &str = "openai";
+
+/// The name of the kind and preset of llama.cpp's server.
+const LLAMA_SERVER: &str = "llama-server";
 
 /// Returns the kind of OpenAI, and one for each vendor of the presets.
 pub(super) fn kinds() -> impl Iterator<Item = Kind> {
@@ -92,10 +99,47 @@ fn batch(section: &Section) -> Result<Option<formwork_wire::batch::SharedBatchAp
 }
 
 fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
-    let Opened { hosted, preset, usual, .. } = Opened::of(section, preset)?;
-    let made = hosted.make(section)?.with_system(&preset).with_vendor(preset);
+    let Opened { mut hosted, preset, usual, .. } = Opened::of(section, preset)?;
+    let lines = Lines::of(section, &mut hosted, &preset)?;
+    let mut made = hosted.make(section)?.with_system(&preset).with_vendor(preset);
+    if let Some(lines) = lines {
+        made.provider = around(made.provider, lines);
+    }
     Ok(match usual {
         Some(usual) => made.with_default_address(&usual),
         None => made,
     })
+}
+
+/// Asks llama.cpp's server for its tokens of line breaks before the first call of a tiny model that needs them.
+#[derive(Debug)]
+struct Lines {
+    tokens: LineBreaks,
+    /// The server without the path `/v1`.
+    root: SharedTransport,
+}
+
+impl Lines {
+    /// Returns the layer for a server of llama.cpp; `None` for other servers, and for recorded responses, which have none of its kind.
+    fn of(section: &Section, hosted: &mut Hosted<OpenAi>, preset: &str) -> Result<Option<Self>, ConfigError> {
+        let is_recorded = section.common.cassette.is_some() || section.common.record.is_some();
+        if preset != LLAMA_SERVER || is_recorded {
+            return Ok(None);
+        }
+        let (tokens, mut root) = (LineBreaks::default(), hosted.server.clone());
+        let address = root.base_url.trim_end_matches('/');
+        root.base_url = address.strip_suffix("/v1").unwrap_or(address).to_owned();
+        hosted.wire = hosted.wire.clone().with_line_breaks(tokens.clone());
+        Ok(Some(Self { tokens, root: transport(section, &root)? }))
+    }
+}
+
+impl Around for Lines {
+    async fn call(&self, inner: &SharedProvider, call: &Call) -> Result<Answer, Fault> {
+        if LineBreaks::concern(call) && !self.tokens.is_known() {
+            // Without them the document has more white space. A server that cannot be reached fails the call itself.
+            _ = self.tokens.ask(&*self.root).await;
+        }
+        inner.call(call).await
+    }
 }

@@ -19,6 +19,7 @@ mod every_kind;
 mod golden;
 mod limits;
 #[cfg(feature = "anthropic")]
+mod one_line;
 mod prefill;
 mod probes;
 mod promises;

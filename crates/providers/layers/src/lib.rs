@@ -1,4 +1,5 @@
-//! Layers around the calls of a provider, for concerns that any call can have: time-outs, limits, traces.
+//! Layers around the calls of a provider, for concerns that any call can have: time-outs, limits, traces; and for tiny models,
+//! documents in stages.
 //!
 //! Retries, their delays, budgets and fallbacks need the schema, the dialogue or the deadline, and belong to the
 //! [`Run`](formwork_core::Run) instead.
@@ -22,6 +23,7 @@ mod around;
 mod concurrency;
 pub mod names;
 mod rate;
+mod stages;
 mod timeout;
 mod tokens;
 mod trace;
@@ -29,6 +31,7 @@ mod trace;
 pub use around::{Around, around};
 pub use concurrency::Concurrency;
 pub use rate::Rate;
+pub use stages::Stages;
 pub use timeout::Timeout;
 pub use tokens::Tokens;
 pub use trace::Trace;

@@ -3,7 +3,7 @@ use formwork_wire::{Auth, Members};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::models;
+use crate::{LineBreaks, models};
 
 /// The request header that carries the key of Azure OpenAI: `api-key: KEY`.
 pub const AZURE: Auth = Auth { header: "api-key", prefix: "" };
@@ -115,6 +115,7 @@ pub struct OpenAi {
     pub(crate) extra: Members,
     pub(crate) api_version: Option<String>,
     pub(crate) api: Api,
+    pub(crate) line_breaks: LineBreaks,
 }
 
 impl OpenAi {
@@ -136,6 +137,7 @@ impl OpenAi {
             extra: Members::default(),
             api_version: None,
             api: Api::default(),
+            line_breaks: LineBreaks::default(),
         };
         wire.with_dialects(["openai", "json-object", "prompt"])
     }
@@ -180,6 +182,10 @@ impl OpenAi {
         /// Sets additional properties of the request body, for example OpenRouter's `provider` (default: none). They replace
         /// properties of the same name.
         pub fn with_extra(extra: impl Into<Members>);
+
+        /// Sets the tokens of line breaks, which llama.cpp's server keeps from the documents of tiny models by `logit_bias` (default:
+        /// none).
+        pub fn with_line_breaks(line_breaks: LineBreaks);
 
         /// Sets the query parameter `api-version`, which Azure's dated API versions require (default: none).
         pub fn with_api_version(Some(api_version): impl Into<String>);

@@ -299,23 +299,23 @@ impl Rule {
     }
 
     /// Adds the result of [`narrow`](Self::narrow) to the schema of the target: tighter bounds of the schema are kept, and
-    /// an `integer` gets whole bounds.
+    /// an `integer` gets whole bounds. Returns whether they leave a value.
     ///
     /// ```
     /// use formwork_core::Rule;
     /// use serde_json::json;
     ///
     /// let mut schema = json!({"type": "integer", "minimum": 0, "maximum": 600});
-    /// Rule::tighten(&mut schema, &json!({"minimum": 587.5, "maximum": 627.5}));
+    /// assert!(Rule::tighten(&mut schema, &json!({"minimum": 587.5, "maximum": 627.5})));
     /// assert_eq!(schema, json!({"type": "integer", "minimum": 588, "maximum": 600}));
     /// ```
-    pub fn tighten(schema: &mut Value, narrowing: &Value) {
+    pub fn tighten(schema: &mut Value, narrowing: &Value) -> bool {
         if *schema == Value::Bool(true) {
             *schema = Value::Object(serde_json::Map::new());
         }
         if !schema.is_object() {
             // A schema that allows nothing cannot be narrowed further.
-            return;
+            return false;
         }
         let whole = schema["type"] == "integer";
         let bound = |value: &Value, up: bool| {
@@ -339,6 +339,9 @@ impl Rule {
         if let Some(list) = narrowing.get("enum") {
             schema["enum"] = list.clone();
         }
+        let (low, high) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
+        low.zip(high).is_none_or(|(low, high)| low <= high)
+            && schema["enum"].as_array().is_none_or(|list| !list.is_empty())
     }
 
     /// Returns the inclusive bounds of a number that satisfies the rule.

@@ -90,13 +90,14 @@ impl Run {
             {
                 defs.extend(own);
             }
+            let mut has_value = true;
             for rule in plan.contract.rules().filter_map(|rule| rule.at(path)) {
                 let known = !rule.inputs().iter().any(|input| paths.iter().any(|path| input.is_within(path)));
                 if let Some((_, narrowing)) = rule.narrow(&draft.value).filter(|_| known) {
-                    Rule::tighten(&mut schema, &narrowing);
+                    has_value &= Rule::tighten(&mut schema, &narrowing);
                 }
             }
-            if is_empty(&schema) {
+            if !has_value {
                 let name = place.name();
                 return Err(format!(
                     "no value of `{name}` satisfies the rules together with the other values"
@@ -280,13 +281,6 @@ fn further(schema: Option<Value>, known: &Map<String, Value>) -> Option<Value> {
         map["$defs"] = defs.clone();
     }
     Some(map)
-}
-
-/// Returns whether narrowing left no value of a schema.
-fn is_empty(schema: &Value) -> bool {
-    let (low, high) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
-    low.zip(high).is_some_and(|(low, high)| low > high)
-        || schema["enum"].as_array().is_some_and(Vec::is_empty)
 }
 
 /// Returns the value at a path and its violations, with `end` after the value.

@@ -4,6 +4,7 @@
 mod concurrency;
 mod rate;
 mod slow;
+mod stages;
 mod timeout;
 mod tokens;
 mod trace;

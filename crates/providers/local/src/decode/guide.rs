@@ -1,3 +1,4 @@
+use formwork_core::keywords::part_of;
 use formwork_core::{JsonPath, Rule, Segment};
 use llguidance::Matcher;
 use serde_json::Value;
@@ -7,7 +8,7 @@ use super::chart::Chart;
 use super::cursor::Cursor;
 use super::grammar::Grammar;
 use super::ground::Ground;
-use super::narrowing::{Narrowing, part_of};
+use super::narrowing::Narrowing;
 use super::number::Number;
 use super::restraint::{Restrained, Wanted, without};
 use super::search::Search;

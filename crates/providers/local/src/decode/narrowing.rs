@@ -1,5 +1,5 @@
-use formwork_core::keywords::target;
-use formwork_core::{JsonPath, Level, Outline, Reader, Rule, Segment};
+use formwork_core::keywords::part_of;
+use formwork_core::{JsonPath, Level, Outline, Reader, Rule};
 use serde_json::Value;
 
 use super::utf8::Utf8;
@@ -71,37 +71,6 @@ impl Narrowing {
             false
         });
         narrowed.then_some(&self.schema)
-    }
-}
-
-/// Returns the schema of the value at a path. References on the path are replaced by their targets, so that other
-/// references to these stay unchanged. Alternatives on the path have no single schema.
-pub(super) fn part_of<'s>(schema: &'s mut Value, path: &[Segment]) -> Option<&'s mut Value> {
-    /// The maximum number of references to one part.
-    const HOPS: usize = 16;
-
-    let root = schema.clone();
-    let mut part = schema;
-    let mut steps = path.iter();
-    loop {
-        for _ in 0..HOPS {
-            if part.get("$ref").is_none() {
-                break;
-            }
-            *part = target(&root, part)?.clone();
-        }
-        if ["$ref", "anyOf", "oneOf", "allOf"].iter().any(|keyword| part.get(keyword).is_some()) {
-            return None;
-        }
-        part = match steps.next() {
-            None => return Some(part),
-            Some(Segment::Key(name)) => part.get_mut("properties")?.get_mut(name)?,
-            // The schema of all items cannot be narrowed for a single item.
-            Some(Segment::Index(index)) => part.get_mut("prefixItems")?.get_mut(*index)?,
-        };
-        if !part.is_object() {
-            return None;
-        }
     }
 }
 

@@ -15,6 +15,7 @@ use messages::ChatMessage;
 pub(crate) use format::Json;
 pub(crate) use messages::{dialogue, text_alone};
 
+use crate::line_breaks::Bias;
 use crate::{MaxTokensField, OpenAi};
 
 /// The request body. `async-openai` has no suitable type: its temperature is an `f32` and its seed an `i64`.
@@ -38,6 +39,8 @@ struct Body<'a> {
     seed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logit_bias: Option<Bias<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +73,7 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
         // Servers read the seed as a signed 64-bit integer.
         seed: call.sampling.seed.filter(|_| capabilities.seed).map(|seed| seed & u64::MAX >> 1),
         frequency_penalty: call.sampling.frequency_penalty.filter(|_| capabilities.frequency_penalty),
+        logit_bias: wire.line_breaks.bias(call),
         max_completion_tokens,
         max_tokens,
         stream: wire.stream,
