@@ -1,6 +1,6 @@
 //! `cargo evals grounded`: entities and arguments of functions, extracted in process with and without the rule `grounded`.
 //!
-//! Both answers to a row come from the same model and prompt at temperature 0; under the rule, the model writes texts only along the words of
+//! Both answers to a row come from the same model and prompt at one temperature; under the rule, the model writes texts only along the words of
 //! the input. The tables also show how well the log probabilities of the tokens tell right values from wrong ones (AUROC).
 
 use std::path::PathBuf;
@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// A file with examples that precede each row: lines with `input` and `answer` [default: no examples]
     #[arg(long, value_name = "FILE")]
     examples: Option<PathBuf>,
+    /// The temperature of all calls, 0 to 2
+    #[arg(long, default_value_t = 0.0)]
+    temperature: f64,
     /// Print each row: its results, values and output tokens
     #[arg(short, long)]
     verbose: bool,
@@ -88,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             runtime.block_on(arm.row(args, &local, &examples, row, is_grounded))?;
         }
     }
-    println!("{:?}, {} rows by seed {}, temperature 0", args.data, rows.len(), args.seed);
+    println!("{:?}, {} rows by seed {}, temperature {}", args.data, rows.len(), args.seed, args.temperature);
     arms.iter().zip(["off", "on"]).for_each(|(arm, name)| arm.print(name));
     Ok(())
 }
@@ -129,7 +132,7 @@ impl Arm {
         let name = row["function"]["name"].as_str().unwrap_or("entities");
         let mut builder = Extractor::<Value>::for_document(name, row["schema"].clone())
             .with_target(Arc::clone(local))
-            .with_temperature(0.0)
+            .with_temperature(args.temperature)
             .with_max_tokens(512);
         // The text is the question alone: no argument is a word of the function's description.
         let system = row["system"].as_str().or_else(|| row["function"]["description"].as_str());

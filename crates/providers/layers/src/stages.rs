@@ -73,7 +73,8 @@ impl Provider for InStages {
                     Ok(known) if is_held(&beginning, &known) => {
                         staged.fix(&beginning, &known);
                         let usage = completion.usage.or_estimate(&part, completion.text.len());
-                        spent = Some(spent.map_or(usage, |before| before.plus(usage)));
+                        let calls = spent.into_iter().chain(completion.probe.map(|usage| *usage));
+                        spent = Some(calls.fold(usage, Usage::plus));
                     }
                     // Cut off, refused or not held to the schema: the run judges it.
                     _ => return after(spent, Ok(completion.into())),

@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use formwork_core::keywords::target;
 use formwork_core::{
-    Answer, Call, Capabilities, Completion, Context, Enforcement, Fault, FaultKind, Finish, JsonPath, Layer,
-    Lift, LiftOp, Lowered, Message, Provider, Report, Rule, Term, Usage,
+    Answer, Call, Capabilities, Completion, Context, Delta, Enforcement, Fault, FaultKind, Finish, JsonPath,
+    Layer, Lift, LiftOp, Lowered, Message, Provider, Report, Rule, Term, Usage,
 };
 use formwork_layers::Stages;
 use formwork_testkit::{Reply, Scripted};
@@ -264,7 +264,12 @@ async fn an_answer_that_is_no_document_ends_the_call_and_a_fault_loses_no_tokens
         Ok::<_, Fault>((completion, fault))
     };
     let fault = || Fault::new(FaultKind::Overloaded, "full");
-    let net = || Completion::new(r#"{"net": 5}"#).with_usage(Usage::new(7, 3));
+    let net = || {
+        let mut net = Completion::new(r#"{"net": 5}"#).with_usage(Usage::new(7, 3));
+        // The first call of a server has its probe.
+        net.push(Delta::Probe { usage: Usage::new(20, 1) });
+        net
+    };
 
     let (completion, _) = ask(vec![Reply::truncated(r#"{"net": 5"#)]).await.unwrap();
     assert_eq!((completion.text.as_str(), completion.finish), (r#"{"net": 5"#, Finish::Length));
@@ -272,7 +277,7 @@ async fn an_answer_that_is_no_document_ends_the_call_and_a_fault_loses_no_tokens
     assert_eq!((completion.finish, completion.probe), (Finish::Refused, None));
     assert_eq!(ask(vec![Reply::fault(fault())]).await.unwrap_err().kind, FaultKind::Overloaded);
     let (completion, kind) = ask(vec![Reply::completion(net()), Reply::fault(fault())]).await.unwrap();
-    assert_eq!((kind, completion.probe), (Some(FaultKind::Overloaded), Some(Box::new(Usage::new(7, 3)))));
+    assert_eq!((kind, completion.probe), (Some(FaultKind::Overloaded), Some(Box::new(Usage::new(27, 4)))));
 }
 
 #[test]

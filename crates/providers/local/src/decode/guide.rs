@@ -221,15 +221,12 @@ impl<'g> Guide<'g> {
         Ok(Taken::Tokens(tokens))
     }
 
-    /// Returns the search for the text along the words that begins here, with at most `room` tokens; `None` if there is no such text, or if neither its choice nor the omission of its member is wanted.
-    pub(crate) fn search(&self, room: usize, is_greedy: bool) -> Option<Search<'_>> {
+    /// Returns the search for the text along the words that begins here, with at most `room` tokens; `None` if there is no such text.
+    pub(crate) fn search(&self, room: usize, temperature: f32) -> Option<Search<'_>> {
         let ground = self.ground.as_ref()?;
         let begin = ground.begun_words()?;
         let is_optional =
             ground.begun().and_then(|path| without_member(&self.schema, path.segments())).is_some();
-        if !is_greedy && !is_optional {
-            return None;
-        }
         Some(Search {
             trie: self.grammar.trie(),
             table: self.grammar.table(),
@@ -237,6 +234,7 @@ impl<'g> Guide<'g> {
             begin,
             max: room,
             min: if is_optional { DOUBTFUL } else { f32::NEG_INFINITY },
+            temperature,
         })
     }
 

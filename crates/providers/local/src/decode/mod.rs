@@ -113,7 +113,7 @@ impl Decoder<'_> {
                 logits => logits?,
             };
             if let Some(guide) = &mut self.guide
-                && let Some(search) = guide.search(left, self.sampler.is_greedy())
+                && let Some(search) = guide.search(left, self.sampler.temperature())
             {
                 let found = match search.run(&logits, host) {
                     Err(Halt::Late) if answer.chosen > 0 => return Ok(self.close(answer, host)),
@@ -125,8 +125,8 @@ impl Decoder<'_> {
                     pending = answer.omit(omission, host);
                     continue;
                 }
-                if let Found::Text(text) = found
-                    && self.sampler.is_greedy()
+                if let Found::Texts(texts) = found
+                    && let Some(text) = self.sampler.pick_text(texts)
                     && guide.accepts(&text.tokens)
                 {
                     pending = Vec::new();

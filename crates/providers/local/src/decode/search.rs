@@ -12,11 +12,16 @@ const MAX_PASSES: usize = 32;
 /// The minimum logarithm of the probability of a token in a text.
 const MIN_LOG: f32 = -16.0;
 
-/// Finds the most probable text that stands in the source as a whole: the product of the probabilities of its tokens and of its end.
+/// Texts that are less probable than the best one by this factor (as a power of e, after the division by the temperature) are not
+/// drawn: each has less than a twentieth of its weight.
+const IMPROBABLE: f32 = 3.0;
+
+/// Finds the most probable texts that stand in the source as wholes: the product of the probabilities of their tokens and of their ends.
 ///
 /// The most probable token can begin a text that goes on with improbable ones, because only a few words follow it in the
 /// source. The search is a uniform-cost search: it continues the most probable beginning, until a complete text is more
-/// probable than all beginnings. A model that is sure of a text needs one forward pass per token.
+/// probable than all beginnings. A model that is sure of a text needs one forward pass per token. Above temperature 0, the search goes
+/// on for other texts that can be drawn, as far as the passes suffice.
 pub(crate) struct Search<'s> {
     pub(crate) trie: &'s TokTrie,
     pub(crate) table: &'s Table,
@@ -26,12 +31,14 @@ pub(crate) struct Search<'s> {
     pub(crate) max: usize,
     /// The minimum logarithm of the probability of the text.
     pub(crate) min: f32,
+    pub(crate) temperature: f32,
 }
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Found {
-    Text(Text),
+    /// The texts that can be drawn, the most probable one first.
+    Texts(Vec<Text>),
     /// No text is as probable as demanded.
     Improbable,
     /// Too many forward passes would be necessary.
@@ -55,7 +62,7 @@ struct Open {
 }
 
 impl Search<'_> {
-    /// Returns the most probable text.
+    /// Returns the texts that can be drawn at this temperature.
     ///
     /// # Errors
     /// The errors of the host.
@@ -64,31 +71,41 @@ impl Search<'_> {
         let mut open = Vec::new();
         self.extend(&Open { text: none, prefix: self.begin, is_complete: false }, logits, &mut open);
         let mut computed: Vec<TokenId> = Vec::new();
-        let mut found = Found::Nothing;
-        for _ in 0..MAX_PASSES {
+        let mut texts: Vec<Text> = Vec::new();
+        let (mut min, mut passes) = (self.min, 0);
+        let is_over = loop {
             // The first of equals, so that the order is deterministic.
             let order = |(a, one): &(usize, &Open), (b, other): &(usize, &Open)| {
                 one.text.log.total_cmp(&other.text.log).then(b.cmp(a))
             };
             let best = open.iter().enumerate().max_by(order).map(|(at, _)| at);
-            let Some(best) = best.map(|at| open.swap_remove(at)).filter(|best| best.text.log >= self.min)
-            else {
-                found = Found::Improbable;
-                break;
-            };
+            let best = best.map(|at| open.swap_remove(at)).filter(|best| best.text.log >= min);
+            let Some(best) = best else { break true };
             if best.is_complete {
-                found = Found::Text(best.text);
-                break;
+                min = min.max(best.text.log - IMPROBABLE * self.temperature);
+                texts.push(best.text);
+                if self.temperature == 0.0 {
+                    break true;
+                }
+                continue;
             }
+            if passes == MAX_PASSES {
+                break false;
+            }
+            passes += 1;
             let tokens = &best.text.tokens;
             let known = computed.iter().zip(tokens).take_while(|(one, other)| one == other).count();
             host.rewind(computed.len() - known);
             computed.clone_from(tokens);
             let logits = host.next(tokens.get(known..).unwrap_or_default())?;
             self.extend(&best, &logits, &mut open);
-        }
+        };
         host.rewind(computed.len());
-        Ok(found)
+        Ok(match (texts.is_empty(), is_over) {
+            (false, _) => Found::Texts(texts),
+            (true, true) => Found::Improbable,
+            (true, false) => Found::Nothing,
+        })
     }
 
     /// Adds the texts that go on from a beginning.
@@ -170,14 +187,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_most_probable_run_of_words_is_found(source in "[abc]{1,3}( [abc]{1,3}){0,2}", seed: u64, min in prop_oneof![Just(f32::NEG_INFINITY), -30f32..0.0]) {
+        fn the_most_probable_runs_of_words_are_found(
+            source in "[abc]{1,3}( [abc]{1,3}){0,2}",
+            seed: u64,
+            min in prop_oneof![Just(f32::NEG_INFINITY), -30f32..0.0],
+            temperature in prop_oneof![Just(0.0), 0.1f32..1.0],
+        ) {
             let environment = ApproximateTokEnv::single_byte_env();
             let trie = environment.tok_trie();
             let table = Table::new(trie);
             let schema = json!({"type": "string"});
             let mut ground = Ground::new(&schema, &[Rule::grounded("$".parse().unwrap())], Some(&source)).unwrap();
             ground.push(b"\"");
-            let search = Search { trie, table: &table, ground: &ground, begin: ground.begun_words().unwrap(), max: 64, min };
+            let search = Search { trie, table: &table, ground: &ground, begin: ground.begun_words().unwrap(), max: 64, min, temperature };
             let mut host = Random { seed, written: Vec::new(), passes: 0 };
             let start = host.logits(&[]);
             let found = search.run(&start, &mut host);
@@ -194,11 +216,21 @@ mod tests {
                 }).sum::<f32>()
             };
             let best = runs.iter().map(|text| log(text)).fold(f32::NEG_INFINITY, f32::max);
-            if let Ok(Found::Text(found)) = found {
-                prop_assert!(found.log >= min);
-                let text = String::from_utf8(trie.decode_raw(&found.tokens)).unwrap();
-                prop_assert!(Index::new(&source).states(&json!(text), 1), "{text}");
-                prop_assert!((found.log - best).abs() < 1e-3 && (log(&text) - best).abs() < 1e-3, "{text}");
+            if let Ok(Found::Texts(found)) = found {
+                let mut texts = Vec::new();
+                for found in found {
+                    let text = String::from_utf8(trie.decode_raw(&found.tokens)).unwrap();
+                    prop_assert!(Index::new(&source).states(&json!(text), 1), "{text}");
+                    prop_assert!(found.log >= min && (log(&text) - found.log).abs() < 1e-3, "{text}");
+                    texts.push(text);
+                }
+                prop_assert!((log(&texts[0]) - best).abs() < 1e-3, "{texts:?}");
+                prop_assert!(temperature > 0.0 || texts.len() == 1);
+                let is_over = host.passes < MAX_PASSES && temperature > 0.0;
+                let least = min.max(best - IMPROBABLE * temperature) + 1e-3;
+                for text in runs.iter().filter(|text| is_over && log(text) > least) {
+                    prop_assert!(texts.contains(text), "{text}: {texts:?}");
+                }
             } else if let Ok(Found::Improbable) = found {
                 prop_assert!(best < min);
             } else {
