@@ -57,7 +57,7 @@ pub(super) fn of_answer(completion: &Completion, within: &[&Edit]) -> Vec<Warnin
     });
     let notes = completion.notes.iter().map(|note| Warning::new(WarningKind::Note, note));
     let restrained = completion.restrained.then(|| {
-        Warning::new(WarningKind::Restrained, "the provider ended values that the schema allows to go on")
+        Warning::new(WarningKind::Restrained, "values were ended that the schema allows to go on")
     });
     doubled.chain(of_repairs(&repairs)).chain(restrained).chain(notes).collect()
 }
