@@ -56,9 +56,9 @@ pub(super) fn of_answer(completion: &Completion, within: &[&Edit]) -> Vec<Warnin
         Warning::new(WarningKind::DuplicateKey, message)
     });
     let notes = completion.notes.iter().map(|note| Warning::new(WarningKind::Note, note));
-    let restrained = completion.restrained.then(|| {
-        Warning::new(WarningKind::Restrained, "values were ended that the schema allows to go on")
-    });
+    let restrained = completion
+        .restrained
+        .then(|| Warning::new(WarningKind::Restrained, "values were ended that the schema allows to go on"));
     doubled.chain(of_repairs(&repairs)).chain(restrained).chain(notes).collect()
 }
 
