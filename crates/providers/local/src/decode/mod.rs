@@ -24,7 +24,7 @@ pub(crate) use guide::{Guide, Unguided};
 use guide::{Omission, Taken};
 pub(crate) use sampler::Sampler;
 use sampler::log_prob;
-use search::Found;
+use search::{Found, Text};
 use utf8::Utf8;
 
 /// The reason why an answer was stopped.
@@ -126,7 +126,7 @@ impl Decoder<'_> {
                     continue;
                 }
                 if let Found::Texts(texts) = found
-                    && let Some(text) = self.sampler.pick_text(texts)
+                    && let Some(text) = Text::drawn(texts, &mut self.sampler)
                     && guide.accepts(&text.tokens)
                 {
                     pending = Vec::new();

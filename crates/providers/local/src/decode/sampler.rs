@@ -1,8 +1,6 @@
 use formwork_core::Sampling;
 use toktrie::SimpleVob;
 
-use super::search::Text;
-
 /// The default seed, so that the same call gives the same answer.
 const DEFAULT_SEED: u64 = 0x666F_726D_776F_726B;
 
@@ -45,13 +43,6 @@ impl Sampler {
     /// Returns the temperature; 0 if the most probable token is always chosen.
     pub(crate) const fn temperature(&self) -> f32 {
         self.temperature
-    }
-
-    /// Returns one of some texts; `None` if there is none.
-    pub(crate) fn pick_text(&mut self, mut texts: Vec<Text>) -> Option<Text> {
-        let logs: Vec<f32> = texts.iter().map(|text| text.log).collect();
-        let at = self.pick(&logs, None)? as usize;
-        (at < texts.len()).then(|| texts.swap_remove(at))
     }
 
     /// Returns one of the tokens that the mask allows; `None` if it allows none.

@@ -2,7 +2,7 @@ use toktrie::{TokTrie, TokenId};
 
 use super::ground::Ground;
 use super::restraint::Table;
-use super::sampler::log_total;
+use super::sampler::{Sampler, log_total};
 use super::{Halt, Host};
 use formwork_core::evidence::Prefix;
 
@@ -51,6 +51,15 @@ pub(crate) struct Text {
     pub(crate) tokens: Vec<TokenId>,
     pub(crate) logs: Vec<f32>,
     pub(crate) log: f32,
+}
+
+impl Text {
+    /// Returns one of some texts by their probabilities; `None` if there is none.
+    pub(crate) fn drawn(mut texts: Vec<Self>, sampler: &mut Sampler) -> Option<Self> {
+        let logs: Vec<f32> = texts.iter().map(|text| text.log).collect();
+        let at = sampler.pick(&logs, None)? as usize;
+        (at < texts.len()).then(|| texts.swap_remove(at))
+    }
 }
 
 /// The beginning of a text, or a complete one.
