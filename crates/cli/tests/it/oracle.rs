@@ -184,6 +184,17 @@ fn the_score_of_a_tiny_model_is_requested_in_the_range_of_its_breakdown() {
 }
 
 #[test]
+fn a_tiny_model_with_a_price_or_without_the_setting_is_asked_once() {
+    for setting in ["price = { input = 1.0, output = 1.0 }\n", "tighten = \"closed\"\n"] {
+        let server = ollama([answer(610)]);
+        let text = std::fs::read_to_string(config("tiny-priced.toml", &server)).unwrap() + setting;
+        let config = temporary("tiny-priced.toml", text.replace("\"m\"", "\"smollm2:135m\""));
+        let ran = formwork(&["oracle", "score", "--config", &config, &wallet("tiny-priced.json", 40)], "");
+        assert_eq!((ran.code, server.received().len()), (0, 1), "{setting}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn the_seed_is_the_wallets_and_the_attempts() {
     let seeds = |name: &str, wallet: &str, more: &[&str]| {
         let server = ollama([answer(900), answer(610)]);

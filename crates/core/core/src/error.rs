@@ -172,7 +172,7 @@ impl fmt::Display for Error {
             match verdict {
                 CallResult::Accepted => write!(f, "accepted")?,
                 CallResult::Cancelled => write!(f, "cancelled")?,
-                CallResult::Probe => write!(f, "probe of the server")?,
+                CallResult::Probe => write!(f, "probe of the server, or a part of the document")?,
                 CallResult::Failed { failure: crate::Failure::Fault(fault) } => write!(f, "{fault}")?,
                 CallResult::Failed { failure } => {
                     write!(f, "{}", failure.class())?;

@@ -112,8 +112,8 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "is_default")]
     pub settings: ModelSettings,
     /// The degree to which the sent schema may be stricter than the contract (default: `closed`; `bounded` for tiny models and after
-    /// an endless answer). With `bounded`, the values that a rule reads are requested before its target, so that the sent schema has
-    /// the range of the target: a weighted sum, for example.
+    /// an endless answer). Where `bounded` is set or the model is tiny, the values that a rule reads are requested before its target,
+    /// so that the sent schema has the range of the target: a weighted sum, for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tighten: Option<Tighten>,
     /// The cassette that answers all requests instead of the network (default: none).

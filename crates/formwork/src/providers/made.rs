@@ -158,7 +158,7 @@ impl Made {
     }
 
     /// Returns the backend for an extractor: the provider with the layers of its section. From the inside out these are
-    /// the prompt-only mode, time-outs, the limit of concurrency, and the trace.
+    /// the prompt-only mode, time-outs, the limit of concurrency, the trace, and the stages of a tiny model.
     ///
     /// # Errors
     /// [`ConfigError`] if `modes` names a dialect that is not one of `dialects`.
@@ -183,11 +183,12 @@ impl Made {
         if let Some(calls) = rpm {
             provider = Rate::new(calls.get() as usize, Duration::from_secs(60)).wrap(provider);
         }
+        provider = Trace::new(&self.system, &self.model).wrap(provider);
         let tighten = tighten.or(is_tiny.then_some(Tighten::Bounded));
-        if tighten == Some(Tighten::Bounded) {
+        // A budget reserves one call.
+        if tighten == Some(Tighten::Bounded) && price.is_none_or(|price| price == Price::default()) {
             provider = Stages.wrap(provider);
         }
-        provider = Trace::new(&self.system, &self.model).wrap(provider);
         let mut backend = Backend::new(provider)
             .with_name(&section.name)
             .with_identity(identity)

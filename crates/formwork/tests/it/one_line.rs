@@ -58,11 +58,13 @@ async fn a_tiny_model_gets_no_token_with_a_line_break() {
         [told("/tokenize", Value::Null), told(CHAT, bias.clone()), told(CHAT, bias.clone())],
         "the tokens are requested once"
     );
-    let none = || Reply::status(404);
-    assert_eq!(
-        asked(vec![none(), person(), person()], tiny).await,
-        [told("/tokenize", Value::Null), told(CHAT, Value::Null), told(CHAT, Value::Null)]
-    );
+    for status in [400, 401, 404, 422, 500] {
+        assert_eq!(
+            asked(vec![Reply::status(status), person(), person()], tiny).await,
+            [told("/tokenize", Value::Null), told(CHAT, Value::Null), told(CHAT, Value::Null)],
+            "{status}: the server is not asked again"
+        );
+    }
     let busy = || Reply::status(503);
     assert_eq!(
         asked(vec![busy(), person(), tokens(), person()], tiny).await,

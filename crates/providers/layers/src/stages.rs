@@ -3,8 +3,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use formwork_core::keywords::part_of;
 use formwork_core::{
-    Answer, Call, Capabilities, Delta, Enforcement, Fault, JsonPath, Layer, Lift, LiftOp, Lowered, Provider,
-    Rule, Segment, SharedProvider, Usage, escape, lift,
+    Answer, Call, Capabilities, Delta, Enforcement, Fault, FaultKind, Finish, JsonPath, Layer, Lift, LiftOp,
+    Lowered, Provider, Rule, Segment, SharedProvider, Usage, escape, lift,
 };
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
@@ -17,9 +17,10 @@ use serde_json::{Map, Value, json};
 /// once, and the values of the stages before. The tokens of all stages but the last are those of
 /// [calls before](formwork_core::Completion::probe) the call.
 ///
-/// The layer is for tiny models on servers that enforce a schema while decoding; any other provider stays as it is. A call has one stage
-/// if it has tools, the request of a client or no rule that reads values before its target, or if its schema has alternatives on the way
-/// to the target. An answer to a stage that is no object with the required members is the answer to the call.
+/// The layer is for tiny models on servers that make a grammar of a schema (the dialects `llama-cpp`, `llguidance` and `ollama`). A call
+/// has one stage if it has tools, the request of a client or no rule that reads values before its target, if the target is a number
+/// other than an integer, or if its schema has alternatives on the way to the target. A document is requested without stages if the
+/// server refuses the schema of one, or does not hold the model to it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -60,32 +61,40 @@ impl Provider for InStages {
     }
 
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
-        let mut staged = Staged::of(call);
-        let mut spent: Option<Usage> = None;
-        while let Some(beginning) = staged.next() {
-            let part = with_schema(call, beginning.clone());
-            let completion = match self.inner.call(&part).await {
-                Ok(answer) => answer.collect().await,
-                Err(fault) => Err(fault),
-            };
-            match completion {
-                Ok(completion) => match serde_json::from_str(completion.text.trim()) {
-                    Ok(known) if is_held(&beginning, &known) => {
-                        staged.fix(&beginning, &known);
-                        let usage = completion.usage.or_estimate(&part, completion.text.len());
-                        let calls = spent.into_iter().chain(completion.probe.map(|usage| *usage));
-                        spent = Some(calls.fold(usage, Usage::plus));
+        let staged = Staged::of(call);
+        let Some(beginning) = staged.next() else { return self.inner.call(call).await };
+        // The fault of the first request is one of the call.
+        let (usage, next) = match staged.asked(&self.inner, call, &beginning).await {
+            Ok(asked) => asked,
+            Err(fault) if fault.kind == FaultKind::SchemaRefused => return self.inner.call(call).await,
+            Err(fault) => return Err(fault),
+        };
+        let (inner, call) = (Arc::clone(&self.inner), call.clone());
+        // A driver that ends the call knows the tokens of the stages before.
+        let rest = stream::unfold(Some(next), move |next| {
+            let (inner, call) = (Arc::clone(&inner), call.clone());
+            async move {
+                let staged = match next? {
+                    Next::Stage(staged) => *staged,
+                    Next::Answer(answer) => return Some((answer, None)),
+                };
+                let (usage, next) = match staged.next() {
+                    Some(beginning) => match staged.asked(&inner, &call, &beginning).await {
+                        Ok(asked) => asked,
+                        Err(fault) => return Some((failed(fault), None)),
+                    },
+                    None => {
+                        let answer = match inner.call(&with_schema(&call, staged.schema)).await {
+                            Err(fault) if fault.kind == FaultKind::SchemaRefused => inner.call(&call).await,
+                            answer => answer,
+                        };
+                        return Some((answer.unwrap_or_else(failed), None));
                     }
-                    // Cut off, refused or not held to the schema: the run judges it.
-                    _ => return after(spent, Ok(completion.into())),
-                },
-                Err(fault) => return after(spent, Err(fault)),
+                };
+                Some((spent(usage), Some(next)))
             }
-        }
-        if spent.is_none() {
-            return self.inner.call(call).await;
-        }
-        after(spent, self.inner.call(&with_schema(call, staged.schema)).await)
+        });
+        Ok(Answer::new(spent(usage).chain(rest.flatten())))
     }
 
     async fn probe(&self) -> Result<Capabilities, Fault> {
@@ -95,10 +104,19 @@ impl Provider for InStages {
     }
 }
 
-/// Returns whether a value is an object with the members that the schema of a stage requires.
+/// The continuation after a stage.
+enum Next {
+    Stage(Box<Staged>),
+    /// The answer to the call.
+    Answer(Answer),
+}
+
+/// Returns whether a value has the members that the schema of a stage requires, at any depth.
 fn is_held(stage: &Value, known: &Value) -> bool {
+    let Some(members) = stage["properties"].as_object() else { return true };
     let mut required = stage["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    known.is_object() && required.all(|name| known.get(name).is_some())
+    required.all(|name| known.get(name).is_some())
+        && members.iter().all(|(name, part)| known.get(name).is_none_or(|known| is_held(part, known)))
 }
 
 fn with_schema(call: &Call, schema: Value) -> Call {
@@ -108,15 +126,18 @@ fn with_schema(call: &Call, schema: Value) -> Call {
     call
 }
 
-/// Returns an answer after the tokens of the calls before it, which a fault does not lose.
-fn after(spent: Option<Usage>, answer: Result<Answer, Fault>) -> Result<Answer, Fault> {
-    let Some(usage) = spent else { return answer };
-    let calls = stream::iter([Ok(Delta::Probe { usage })]);
-    Ok(match answer {
-        Ok(answer) => Answer::new(calls.chain(answer)),
-        Err(fault) => Answer::new(calls.chain(stream::iter([Err(fault)]))),
-    })
+/// Returns an answer that consists of the tokens of the calls before it, if there are any.
+fn spent(usage: Usage) -> Answer {
+    let probe = (usage != Usage::default()).then_some(Ok(Delta::Probe { usage }));
+    Answer::new(stream::iter(probe))
 }
+
+fn failed(fault: Fault) -> Answer {
+    Answer::new(stream::iter([Err(fault)]))
+}
+
+/// The dialects of servers that take `const` and the bounds of integers, whatever the model.
+const DIALECTS: [&str; 3] = ["llama-cpp", "llguidance", "ollama"];
 
 /// The schema of a document whose values become known in stages.
 struct Staged {
@@ -135,6 +156,7 @@ struct Waiting {
 impl Staged {
     fn of(call: &Call) -> Self {
         let is_staged = call.enforcement() == Enforcement::Schema
+            && DIALECTS.contains(&call.lowered.dialect.as_str())
             && call.tools.is_empty()
             && call.client.is_none()
             && call.prefill.is_none();
@@ -144,7 +166,11 @@ impl Staged {
             let sent = |path: &JsonPath| sent(&call.lowered, path);
             let target = sent(&rule.dependency()?.then)?;
             let inputs = rule.inputs().iter().map(sent).collect::<Option<_>>()?;
-            part_of(&mut schema, target.segments())?;
+            let part = part_of(&mut schema, target.segments())?;
+            // llama.cpp's grammar has no bounds for other numbers.
+            let is_kept =
+                part["type"] == "integer" || matches!(rule, Rule::MemberOf { .. } | Rule::Custom(_));
+            is_kept.then_some(())?;
             Some(Waiting { rule: rule.clone(), target, inputs })
         });
         let waiting = waiting.collect();
@@ -162,17 +188,43 @@ impl Staged {
         first.map(|(stage, _)| stage)
     }
 
+    /// Requests a stage. Returns its tokens and what follows it.
+    async fn asked(
+        mut self,
+        inner: &SharedProvider,
+        call: &Call,
+        stage: &Value,
+    ) -> Result<(Usage, Next), Fault> {
+        let part = with_schema(call, stage.clone());
+        let completion = inner.call(&part).await?.collect().await?;
+        let usage = completion.usage.or_estimate(&part, completion.text.len());
+        let usage = completion.probe.as_deref().map_or(usage, |probe| usage.plus(*probe));
+        let next = match serde_json::from_str(completion.text.trim()) {
+            Ok(known @ Value::Object(_)) if is_held(stage, &known) => {
+                self.fix(stage, &known);
+                Next::Stage(Box::new(self))
+            }
+            // The server does not hold the model to the schema.
+            _ if completion.finish == Finish::Stop => {
+                Next::Answer(inner.call(call).await.unwrap_or_else(failed))
+            }
+            // The run judges what was cut off or refused, whose tokens are its own.
+            _ => return Ok((Usage::default(), Next::Answer(completion.into()))),
+        };
+        Ok((usage, next))
+    }
+
     /// Fixes the values of a stage, and narrows the targets of the rules that read no others. Each rule narrows once.
     fn fix(&mut self, stage: &Value, known: &Value) {
         fix(&mut self.schema, stage, known);
-        self.lowered.schema = Some(stage.clone());
         let (document, _) = lift(known.clone(), &self.lowered);
         let schema = &mut self.schema;
         self.waiting.retain(|waiting| {
             if !waiting.reads_only(stage) {
                 return true;
             }
-            if let Some((_, narrowing)) = waiting.rule.narrow(&document)
+            if !has(stage, &waiting.target)
+                && let Some((_, narrowing)) = waiting.rule.narrow(&document)
                 && let Some(part) = part_of(schema, waiting.target.segments())
             {
                 let wide = part.clone();
@@ -235,19 +287,19 @@ fn sent(lowered: &Lowered, path: &JsonPath) -> Option<JsonPath> {
 fn before(schema: &Value, path: &[Segment]) -> Option<Value> {
     let (Segment::Key(name), rest) = path.split_first()? else { return None };
     let members = schema["properties"].as_object()?;
+    let target = members.get(name)?;
     let mut kept: Map<String, Value> = members
         .iter()
         .take_while(|(member, _)| *member != name)
         .map(|(name, part)| (name.clone(), part.clone()))
         .collect();
-    let mut required = schema["required"].as_array().cloned().unwrap_or_default();
-    required.retain(|member| member.as_str().is_some_and(|member| kept.contains_key(member)));
     if !rest.is_empty()
-        && let Some(part) = before(members.get(name)?, rest)
+        && let Some(part) = before(target, rest)
     {
         kept.insert(name.clone(), part);
-        required.push(name.as_str().into());
     }
+    let mut required = schema["required"].as_array().cloned().unwrap_or_default();
+    required.retain(|member| member.as_str().is_some_and(|member| kept.contains_key(member)));
     if kept.is_empty() {
         return None;
     }

@@ -1,6 +1,7 @@
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use formwork_core::{Call, Enforcement, Fault};
+use formwork_core::{Call, Enforcement, Fault, FaultKind};
 use formwork_wire::http::{Method, Request, StatusCode};
 use formwork_wire::{Bytes, RequestInfo, Transport, bad_request};
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,9 @@ const BEFORE: [&str; 12] = ["x", "{", "[", "]", "}", ",", "\"", "\",", "],", "},
 
 /// The number of spaces in a line that the grammar allows.
 const SPACES: usize = 20;
+
+/// The maximum time of the request.
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// The maximum size of the response in bytes: about 2,000 tokens.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -57,16 +61,19 @@ impl LineBreaks {
         self.0.get().is_some()
     }
 
-    /// Returns whether these tokens are kept from the answer to a call: a document in JSON by a tiny model.
+    /// Returns whether these tokens are kept from the answer to a call: a document in JSON by a tiny model, without tools.
     pub fn concern(call: &Call) -> bool {
-        call.ends_loops && matches!(call.enforcement(), Enforcement::JsonObject | Enforcement::Schema)
+        call.ends_loops
+            && call.tools.is_empty()
+            && call.client.is_none()
+            && matches!(call.enforcement(), Enforcement::JsonObject | Enforcement::Schema)
     }
 
-    /// Requests the tokens from the server (`POST /tokenize`); `transport` has its address without `/v1`. A server without this endpoint
-    /// has none.
+    /// Requests the tokens from the server (`POST /tokenize`); `transport` has its address without `/v1`. A server that refuses the request,
+    /// or does not answer within 5 s, has none.
     ///
     /// # Errors
-    /// The [`Fault`] of the transport, or of an error response other than 404, 405 and 501.
+    /// The [`Fault`] of a transport that does not reach the server, or of a server that is busy (429, 503).
     pub async fn ask(&self, transport: &dyn Transport) -> Result<(), Fault> {
         let lines = BEFORE.iter().flat_map(|before| {
             (0..=SPACES).map(move |spaces| format!("{before}\n{:spaces$}\"a\n\n{:spaces$}\"a", "", ""))
@@ -76,16 +83,17 @@ impl LineBreaks {
         let request = request.header("content-type", "application/json").body(Bytes::from(body));
         let request =
             request.map_err(|error| bad_request(format!("the request cannot be written: {error}")))?;
-        let (head, body) = transport.send(request, None).await?.into_parts();
-        if !head.status.is_success() {
-            let has_none =
-                [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_IMPLEMENTED];
-            if has_none.contains(&head.status) {
-                _ = self.0.set(Vec::new());
-                return Ok(());
-            }
+        let response = transport.send(request, Some(transport.now().after(LIMIT))).await;
+        let (head, body) = match response {
+            Err(fault) if fault.kind == FaultKind::Timeout => return self.none(),
+            response => response?.into_parts(),
+        };
+        if matches!(head.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             let info = RequestInfo { protocol: "openai/chat", ..RequestInfo::default() };
             return Err(info.fault(&head, &body.beginning(MAX_BYTES).await, transport.now()));
+        }
+        if !head.status.is_success() {
+            return self.none();
         }
         let found: Option<Tokens> = serde_json::from_slice(&body.collect(MAX_BYTES).await?).ok();
         let found = found.map(|found| found.tokens).unwrap_or_default().into_iter();
@@ -94,6 +102,12 @@ impl LineBreaks {
         ids.sort_unstable();
         ids.dedup();
         _ = self.0.set(ids);
+        Ok(())
+    }
+
+    /// Notes that the server tells no tokens.
+    fn none(&self) -> Result<(), Fault> {
+        _ = self.0.set(Vec::new());
         Ok(())
     }
 

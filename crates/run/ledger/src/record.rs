@@ -303,7 +303,7 @@ const MAX_TEXT: usize = 1 << 20;
 /// The class of a call whose answer was accepted.
 pub(crate) const ACCEPTED: &str = "accepted";
 
-/// The class of the calls that probed the server before the first call of a run.
+/// The class of the calls before a call, which probed the server or requested a part of the document.
 pub(crate) const PROBE: &str = "probe";
 
 impl StoredCall {

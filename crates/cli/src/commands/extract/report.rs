@@ -61,7 +61,7 @@ impl Observer for Report {
             }
             CallResult::Accepted => say!("  accepted"),
             CallResult::Cancelled => say!("  cancelled"),
-            CallResult::Probe => say!("  probe of the server"),
+            CallResult::Probe => say!("  before it: a probe of the server, or a part of the document"),
             CallResult::Failed { failure } => report(failure),
         }
         weaker(call);

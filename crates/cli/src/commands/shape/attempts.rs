@@ -21,7 +21,7 @@ impl Observer for Attempts {
         let failure = match &call.verdict {
             CallResult::Accepted => return say!("{place}: all validation passes"),
             CallResult::Cancelled => return say!("{place}: cancelled"),
-            CallResult::Probe => return say!("{place}: the server was probed"),
+            CallResult::Probe => return say!("{place}: a probe of the server, or a part of the document"),
             CallResult::Failed { failure } => failure,
         };
         match failure {

@@ -125,9 +125,9 @@ impl Decoder<'_> {
                     pending = answer.omit(omission, host);
                     continue;
                 }
-                if let Found::Texts(texts) = found
+                if let Found::Texts(mut texts) = found
+                    && let () = texts.retain(|text| guide.accepts(&text.tokens))
                     && let Some(text) = Text::drawn(texts, &mut self.sampler)
-                    && guide.accepts(&text.tokens)
                 {
                     pending = Vec::new();
                     for (token, log) in text.tokens.iter().zip(text.logs) {
