@@ -13,6 +13,7 @@ mod next_step;
 mod oracle;
 pub(crate) mod parts;
 pub(crate) mod process;
+mod reading;
 mod report;
 mod service;
 mod shape;
@@ -44,6 +45,7 @@ pub(crate) struct Args {
 enum Bench {
     Machine,
     Judging,
+    Reading,
     Validation,
     Shape,
     Build,
@@ -60,6 +62,7 @@ impl Bench {
         match self {
             Self::Machine => machine::measure().await,
             Self::Judging => judging::measure().await,
+            Self::Reading => reading::measure().await,
             Self::Validation => validation::measure(),
             Self::Shape => shape::measure().await,
             Self::Build => build::measure(),
