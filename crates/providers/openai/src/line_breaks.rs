@@ -83,17 +83,31 @@ impl LineBreaks {
         let request = request.header("content-type", "application/json").body(Bytes::from(body));
         let request =
             request.map_err(|error| bad_request(format!("the request cannot be written: {error}")))?;
-        let response = transport.send(request, Some(transport.now().after(LIMIT))).await;
-        let (head, body) = match response {
-            Err(fault) if fault.kind == FaultKind::Timeout => return self.none(),
-            response => response?.into_parts(),
+        let fault = match Self::told(request, transport).await {
+            Ok(found) => {
+                _ = self.0.set(found);
+                return Ok(());
+            }
+            Err(fault) => fault,
         };
+        // Each further call would wait as long.
+        if fault.kind == FaultKind::Timeout {
+            _ = self.0.set(Vec::new());
+            return Ok(());
+        }
+        Err(fault)
+    }
+
+    /// Returns the tokens that the server tells; none if it refuses the request.
+    async fn told(request: Request<Bytes>, transport: &dyn Transport) -> Result<Vec<u32>, Fault> {
+        let response = transport.send(request, Some(transport.now().after(LIMIT))).await?;
+        let (head, body) = response.into_parts();
         if matches!(head.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             let info = RequestInfo { protocol: "openai/chat", ..RequestInfo::default() };
             return Err(info.fault(&head, &body.beginning(MAX_BYTES).await, transport.now()));
         }
         if !head.status.is_success() {
-            return self.none();
+            return Ok(Vec::new());
         }
         let found: Option<Tokens> = serde_json::from_slice(&body.collect(MAX_BYTES).await?).ok();
         let found = found.map(|found| found.tokens).unwrap_or_default().into_iter();
@@ -101,14 +115,7 @@ impl LineBreaks {
             found.filter(|token| token.piece.has_line_break()).map(|token| token.id).collect();
         ids.sort_unstable();
         ids.dedup();
-        _ = self.0.set(ids);
-        Ok(())
-    }
-
-    /// Notes that the server tells no tokens.
-    fn none(&self) -> Result<(), Fault> {
-        _ = self.0.set(Vec::new());
-        Ok(())
+        Ok(ids)
     }
 
     /// Returns the property `logit_bias` of a request, which excludes these tokens.

@@ -125,10 +125,9 @@ impl Decoder<'_> {
                     pending = answer.omit(omission, host);
                     continue;
                 }
-                if let Found::Texts(mut texts) = found
-                    && let () = texts.retain(|text| guide.accepts(&text.tokens))
-                    && let Some(text) = Text::drawn(texts, &mut self.sampler)
-                {
+                let mut texts = if let Found::Texts(texts) = found { texts } else { Vec::new() };
+                texts.retain(|text| guide.accepts(&text.tokens));
+                if let Some(text) = Text::drawn(texts, &mut self.sampler) {
                     pending = Vec::new();
                     for (token, log) in text.tokens.iter().zip(text.logs) {
                         let left = self.room.saturating_sub(answer.log_probs.len());

@@ -3,6 +3,7 @@
 
 mod config;
 mod faults;
+mod line_breaks;
 mod oracle;
 mod probe;
 mod requests;
