@@ -1,6 +1,7 @@
 //! The values that stand in an input, for a decoder that writes values along them.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use serde_json::Value;
 
@@ -18,6 +19,9 @@ const BORDER: u8 = 0;
 
 /// The maximum number of places that are compared for the shortest rest.
 const MAX_RESTS: usize = 64;
+
+/// The maximum number of places of a value.
+const MAX_PLACES: usize = 64;
 
 /// The values of one kind that stand in an input, in the bytes that JSON has for them: the words in any run, or the numbers, or the dates.
 ///
@@ -41,6 +45,8 @@ pub struct Candidates {
     signs: Vec<u32>,
     /// The minimum number of letters, digits and symbols of a value.
     min_length: u32,
+    /// The number of bytes before the values that were added one by one.
+    run: usize,
 }
 
 /// The beginning of a value: the candidates that it fits, and its length in bytes.
@@ -106,7 +112,7 @@ impl Index<'_> {
         words.signs.truncate(end + 1);
         let mut starts = std::mem::take(&mut words.starts);
         starts.retain(|start| words.is_end(*start, end));
-        words.starts = starts;
+        (words.starts, words.run) = (starts, end);
         let numbers = self.values().filter_map(|value| value.to_json());
         let extra: BTreeSet<String> = numbers.chain(self.iso_dates()).collect();
         extra.iter().for_each(|text| words.add(text));
@@ -166,6 +172,7 @@ impl Candidates {
             ends: vec![false],
             signs: vec![0],
             min_length: offset(min_length.max(1)),
+            run: 0,
         }
     }
 
@@ -257,6 +264,32 @@ impl Candidates {
     pub fn ends(&self, prefix: Prefix) -> bool {
         let starts = self.starts.get(prefix.first..prefix.last).unwrap_or_default();
         starts.iter().any(|start| self.is_end(*start, size(*start) + prefix.length))
+    }
+
+    /// Returns the places of a value, as ranges that overlap where the places do: at most 64, and none for a beginning. A number in another
+    /// notation than that of the input has a place of its own.
+    ///
+    /// ```
+    /// use formwork_evidence::Index;
+    ///
+    /// let words = Index::new("Paris Hilton is in Paris").words(1);
+    /// let places = |text: &str| {
+    ///     let read = text.bytes().try_fold(words.begin().unwrap(), |prefix, byte| words.step(prefix, byte));
+    ///     words.places(read.unwrap())
+    /// };
+    /// assert_eq!((places("Paris"), places("Paris Hilton")), (vec![0..5, 19..24], vec![0..12]));
+    /// ```
+    pub fn places(&self, prefix: Prefix) -> Vec<Range<usize>> {
+        let starts = self.starts.get(prefix.first..prefix.last).unwrap_or_default().iter();
+        let all = starts.map(|start| (*start, size(*start)..size(*start) + prefix.length));
+        let all = all.filter(|(start, place)| self.is_end(*start, place.end)).map(|(_, place)| place);
+        let (mut places, added): (Vec<_>, Vec<_>) = all.partition(|place| place.end <= self.run);
+        if places.is_empty() {
+            places = added;
+        }
+        places.sort_by_key(|place| place.start);
+        places.truncate(MAX_PLACES);
+        places
     }
 
     /// Returns the bytes that complete the beginning to a value: few, and none if it is one. `None` is impossible for a prefix of these candidates.

@@ -227,7 +227,7 @@ fn has_time(text: &str) -> bool {
 }
 
 /// Returns a schema, and the ones that it refers to and combines.
-fn within<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
+pub(crate) fn within<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
     let (mut open, mut all) = (vec![schema], Vec::new());
     while let Some(schema) = open.pop() {
         // A reference to itself must not make an endless loop.
@@ -284,21 +284,18 @@ fn is_near(one: f64, other: f64, tolerance: f64) -> bool {
 /// assert_eq!(member, Some(&json!({"type": "null"})));
 /// ```
 pub fn subschema<'s>(root: &'s Value, schema: &'s Value, step: &Segment) -> Option<&'s Value> {
-    let (mut open, mut seen, mut other) = (vec![schema], 0, None);
-    while let Some(schema) = open.pop() {
+    let mut other = None;
+    for schema in within(root, schema) {
         let found = match step {
             Segment::Key(name) => schema.get("properties").and_then(|members| members.get(name)),
             Segment::Index(index) => item(schema, *index).filter(|item| item.is_object()),
         };
-        seen += 1;
-        // A reference to itself must not make an endless loop.
-        if found.is_some() || seen > 64 {
-            return found.or(other);
+        if found.is_some() {
+            return found;
         }
         if let (Segment::Key(_), None) = (step, other) {
             other = schema.get("additionalProperties").filter(|schema| schema.is_object());
         }
-        open.extend(combined(root, schema).into_iter().rev());
     }
     other
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
+use crate::compare::within;
 use crate::leaves::{Counterpart, agreements, counterparts};
 use crate::stated::is_stated;
 use crate::{Evidence, Status, subschema};
@@ -28,7 +29,8 @@ pub struct LeafScore {
 
 /// Returns a score for each leaf of an answer: its agreement with other answers, that of all leaves of the same member, its form, and
 /// its evidence in the input ([`Index::evidence`](crate::Index::evidence)). Another answer weighs as much as it agrees with the rest, so
-/// that one that differs everywhere says little. Without other answers and without evidence, every score is 0.5.
+/// that one that differs everywhere says little. A boolean, or a value that the schema lists, needs no place in the input. Without other
+/// answers and without evidence, every score is 0.5.
 ///
 /// ```
 /// use formwork_evidence::{Index, scores};
@@ -62,8 +64,8 @@ pub fn scores(
     let found: Vec<Option<f64>> = leaves
         .iter()
         .map(|leaf| match evidence.get(&leaf.path) {
-            Some(Status::NotFound) if is_stated(Some(leaf.value)) => Some(0.0),
-            // The absence of a value has no place in the input.
+            Some(Status::NotFound) if is_stated(Some(leaf.value)) && !is_choice(leaf, schema) => Some(0.0),
+            // The absence of a value has no place in the input, and a choice needs none.
             Some(Status::NotFound) | None => None,
             Some(_) => Some(1.0),
         })
@@ -109,11 +111,23 @@ fn member(path: &JsonPath) -> String {
     path.segments().iter().map(step).collect::<Vec<_>>().join("\0")
 }
 
+/// Returns the schema of a leaf.
+fn part<'s>(leaf: &Counterpart<'_>, root: &'s Value) -> Option<&'s Value> {
+    leaf.path.segments().iter().try_fold(root, |schema, step| subschema(root, schema, step))
+}
+
+/// Returns whether a value is one of a few: what it says about an input seldom stands there in its words.
+fn is_choice(leaf: &Counterpart<'_>, root: Option<&Value>) -> bool {
+    let lists_values = |part: &Value| part.get("enum").is_some() || part.get("const").is_some();
+    let lists_them =
+        |root| part(leaf, root).is_some_and(|part| within(root, part).into_iter().any(lists_values));
+    leaf.value.is_boolean() || root.is_some_and(lists_them)
+}
+
 /// Returns the factor for the form of a value: models copy a date without its year against `format`, and write 0 for what a text lacks.
 fn form(leaf: &Counterpart<'_>, root: Option<&Value>) -> f64 {
     let Some(root) = root else { return 1.0 };
-    let schema = leaf.path.segments().iter().try_fold(root, |schema, step| subschema(root, schema, step));
-    let format = schema.and_then(|schema| schema.get("format")).and_then(Value::as_str);
+    let format = part(leaf, root).and_then(|schema| schema.get("format")).and_then(Value::as_str);
     let is_full_date = |text: &str| {
         let shape = |c: char| if c.is_ascii_digit() { '0' } else { c };
         text.chars().map(shape).collect::<String>().starts_with("0000-00-00")

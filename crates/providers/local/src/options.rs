@@ -25,7 +25,8 @@ pub enum Restraint {
     ///   interventions the string ends.
     /// - **Lists**: a list ends after an item of 16 bytes or more that it had twice before, after 5 equal shorter
     ///   strings in a row, and after 17 other equal short items in a row. From the ninth item on it shares the budget
-    ///   like strings.
+    ///   like strings. A list of texts under the rule `grounded` ends before a text that stands in the source only where its
+    ///   earlier items do.
     /// - **Numbers**: an integer has at most 18 characters, another number at most 24, an exponent at most 2 digits.
     ///
     /// It excludes no constant of the schema (`const`, `enum`, property names), no item that `minItems` requires and no

@@ -1,6 +1,7 @@
 //! Keeps texts, numbers and dates under the rule `grounded` along the words, numbers and dates of the source text.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use formwork_core::evidence::{Candidates, Index, Prefix, subschema};
 use formwork_core::keywords::{find, fits_type, target};
@@ -150,6 +151,30 @@ impl Ground {
     /// Returns the beginning of the text along the words that begins here.
     pub(crate) fn begun_words(&self) -> Option<Prefix> {
         self.words.begin().filter(|_| self.begins() && matches!(self.place.mode, Mode::Words(_)))
+    }
+
+    /// Returns whether a text stands at a place that none of some other texts needs.
+    pub(crate) fn has_place(&self, text: &[u8], others: &[&[u8]]) -> bool {
+        let places = |text: &[u8]| {
+            let begin = self.words.begin()?;
+            let read = text.iter().try_fold(begin, |prefix, byte| self.words.step(prefix, *byte))?;
+            Some(self.words.places(read)).filter(|places| !places.is_empty())
+        };
+        let Some(own) = places(text) else { return true };
+        let mut others: Vec<Vec<Range<usize>>> = others.iter().filter_map(|text| places(text)).collect();
+        // Those that stand at few places choose first.
+        others.sort_by_key(Vec::len);
+        own.into_iter().any(|own| {
+            let mut taken = vec![own];
+            others.iter().all(|places| {
+                let is_free = |place: &&Range<usize>| {
+                    taken.iter().all(|other| other.end <= place.start || place.end <= other.start)
+                };
+                let free = places.iter().find(is_free).cloned();
+                taken.extend(free.clone());
+                free.is_some()
+            })
+        })
     }
 
     /// Returns whether a text along the words may end.
@@ -575,6 +600,28 @@ mod tests {
         assert_eq!(ground.rest(), b"lo");
         assert!(Ground::new(&json!({}), &[], Some(SOURCE)).is_none());
         assert!(Ground::new(&json!({}), &[Rule::grounded(JsonPath::root().into())], None).is_none());
+    }
+
+    #[test]
+    fn a_text_has_a_place_unless_others_need_all_of_them() {
+        const SOURCE: &str = "Paris Hilton saw Ann in Paris. Ann \"C\" saw 1,250";
+        for (text, others, expected) in [
+            ("Paris", &[][..], true),
+            ("Paris", &["Paris"], true),
+            ("Paris", &["Paris", "Paris"], false),
+            ("Paris", &["Paris Hilton"], true),
+            ("Paris Hilton", &["Paris"], true),
+            ("Paris Hilton", &["Paris", "Paris"], false),
+            ("Hilton", &["Paris", "Paris Hilton"], false),
+            ("saw Ann in", &["saw", "Ann", "Ann"], false),
+            (r#"\"C\""#, &["C"], false),
+            ("1250", &["1250"], false),
+            ("1,250", &["saw"], true),
+            ("not there", &["Paris", "not there"], true),
+        ] {
+            let others: Vec<&[u8]> = others.iter().map(|text| text.as_bytes()).collect();
+            assert_eq!(ground(SOURCE).has_place(text.as_bytes(), &others), expected, "{text}: {others:?}");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(crate) struct Guide<'g> {
     omitted: Vec<JsonPath>,
 }
 
-/// The member that was left out.
+/// The end of a document that was taken back.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Omission {
     /// The number of last tokens that are no longer part of the document.
@@ -262,8 +262,35 @@ impl<'g> Guide<'g> {
     pub(crate) fn omit(&mut self, room: usize, max: usize) -> Option<Omission> {
         let path = self.ground.as_ref()?.begun()?;
         let schema = without_member(&self.schema, path.segments())?;
+        let (kept, tokens) = before_last(&self.taken, self.grammar.trie(), b"");
+        let omission = self.withdraw(schema, kept, tokens, (room, max))?;
+        self.omitted.push(path);
+        Some(omission)
+    }
+
+    /// Ends the list of which a text would be the next item, if the text stands in the source only where earlier items do. The other
+    /// arguments are those of [`omit`](Self::omit).
+    ///
+    /// A tiny model that has listed everything begins anew: a list ends there, unless the schema demands more items.
+    pub(crate) fn end_list(&mut self, text: &[TokenId], room: usize, max: usize) -> Option<Omission> {
         let trie = self.grammar.trie();
-        let (kept, mut tokens) = before_member(&self.taken, trie);
+        let bytes = trie.decode_raw(&self.taken);
+        if self.ground.as_ref()?.has_place(&trie.decode_raw(text), &items(&bytes)) {
+            return None;
+        }
+        let (kept, tokens) = before_last(&self.taken, trie, b"]");
+        self.withdraw(self.schema.clone(), kept, tokens, (room, max))
+    }
+
+    /// Reads the document again under a schema, up to a number of kept tokens, and with some tokens after them.
+    fn withdraw(
+        &mut self,
+        schema: Value,
+        kept: usize,
+        mut tokens: Vec<TokenId>,
+        (room, max): (usize, usize),
+    ) -> Option<Omission> {
+        let trie = self.grammar.trie();
         let withdrawn = self.taken.len().checked_sub(kept).filter(|count| *count <= max)?;
         let taken = self.taken.get(..kept)?;
         let (before, all) = (taken.last().copied(), [taken, &tokens].concat());
@@ -287,7 +314,6 @@ impl<'g> Guide<'g> {
         }
         self.follow(&all);
         self.narrow((room + withdrawn).saturating_sub(tokens.len()));
-        self.omitted.push(path);
         Some(Omission { withdrawn, tokens, before })
     }
 
@@ -384,13 +410,35 @@ fn without_member(schema: &Value, path: &[Segment]) -> Option<Value> {
     (is_closed && !is_required && members.len() < before).then_some(schema)
 }
 
-/// Returns the number of tokens before the last member, and the tokens for the rest of the text before it.
-fn before_member(tokens: &[TokenId], trie: &TokTrie) -> (usize, Vec<TokenId>) {
+/// Returns the contents of the texts of the innermost open list; none if an object is open in it.
+fn items(bytes: &[u8]) -> Vec<&[u8]> {
+    let (mut cursor, mut start) = (Cursor::default(), 0);
+    let mut open: Vec<(u8, Vec<&[u8]>)> = Vec::new();
+    for (at, byte) in bytes.iter().enumerate() {
+        let was_in_string = cursor.in_string();
+        cursor.advance(&[*byte]);
+        match byte {
+            b'"' if !was_in_string => start = at + 1,
+            b'"' if !cursor.in_string() => {
+                if let Some((b'[', items)) = open.last_mut() {
+                    items.push(bytes.get(start..at).unwrap_or_default());
+                }
+            }
+            b'[' | b'{' if !was_in_string => open.push((*byte, Vec::new())),
+            b']' | b'}' if !was_in_string => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.pop().map(|(_, items)| items).unwrap_or_default()
+}
+
+/// Returns the number of tokens before the last member or item, and the tokens for the rest of the text before it, with an end.
+fn before_last(tokens: &[TokenId], trie: &TokTrie, ending: &[u8]) -> (usize, Vec<TokenId>) {
     let bytes = trie.decode_raw(tokens);
     let (mut cursor, mut end) = (Cursor::default(), 0);
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
-            b'{' if !cursor.in_string() => end = at + 1,
+            b'{' | b'[' if !cursor.in_string() => end = at + 1,
             b',' if !cursor.in_string() => end = at,
             _ => {}
         }
@@ -404,5 +452,6 @@ fn before_member(tokens: &[TokenId], trie: &TokTrie) -> (usize, Vec<TokenId>) {
         }
         (kept, length) = (kept + 1, next);
     }
-    (kept, trie.greedy_tokenize(bytes.get(length..end).unwrap_or_default()))
+    let rest = [bytes.get(length..end).unwrap_or_default(), ending].concat();
+    (kept, trie.greedy_tokenize(&rest))
 }

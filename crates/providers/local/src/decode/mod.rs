@@ -122,12 +122,17 @@ impl Decoder<'_> {
                 if found == Found::Improbable
                     && let Some(omission) = guide.omit(left, answer.unsent.len())
                 {
-                    pending = answer.omit(omission, host);
+                    pending = answer.take_back(omission, host);
                     continue;
                 }
                 let mut texts = if let Found::Texts(texts) = found { texts } else { Vec::new() };
                 texts.retain(|text| guide.accepts(&text.tokens));
                 if let Some(text) = Text::drawn(texts, &mut self.sampler) {
+                    if let Some(ending) = guide.end_list(&text.tokens, left, answer.unsent.len()) {
+                        pending = answer.take_back(ending, host);
+                        answer.restrained = true;
+                        continue;
+                    }
                     pending = Vec::new();
                     for (token, log) in text.tokens.iter().zip(text.logs) {
                         let left = self.room.saturating_sub(answer.log_probs.len());
@@ -223,14 +228,14 @@ impl Answer<'_> {
         self.unsent.extend(tokens);
     }
 
-    /// Takes the member back that the guide left out. Returns the tokens to compute.
-    fn omit(
+    /// Takes the end back that the guide replaced. Returns the tokens to compute.
+    fn take_back(
         &mut self,
         Omission { withdrawn, tokens, before }: Omission,
         host: &mut impl Host,
     ) -> Vec<TokenId> {
         let (at, kept) = (self.log_probs.len() - withdrawn, self.unsent.len() - withdrawn);
-        // The first token may be the part of a withdrawn token that ends the value before the member.
+        // The first token may be the part of a withdrawn token that ends the value before.
         let old = self.log_probs.get(at).zip(self.unsent.get(kept));
         let part = tokens
             .first()
@@ -377,10 +382,104 @@ mod tests {
     }
 
     #[test]
+    fn a_list_ends_before_a_text_that_stands_nowhere_else() {
+        const LINES: &[&str] = &[
+            r#"{"who": ["Ann", "Bob", "Ann", "Bob", "Ann", "Bob"], "#,
+            r#""], "where": ["Paris", "Paris Hilton", "Paris", "Paris", "#,
+            r#""], "rows": [{"a": "Ann"}, {"a": "Ann"}]}"#,
+        ];
+        let text = json!({"type": "string"});
+        let list = |least: usize| json!({"type": "array", "minItems": least, "items": text});
+        let schema = |least: usize| {
+            let row = json!({"type": "object", "required": ["a"], "additionalProperties": false, "properties": {"a": text}});
+            json!({"type": "object", "required": ["who", "where", "rows"], "additionalProperties": false, "properties": {
+                "who": list(least), "where": list(0), "rows": {"type": "array", "items": row},
+            }})
+        };
+        let rows = r#""rows": [{"a": "Ann"}, {"a": "Ann"}]"#;
+        for (least, source, who, places) in [
+            (0, "Ann saw Bob in Paris", r#""Ann", "Bob""#, r#""Paris""#),
+            (
+                0,
+                "Ann saw Bob. Ann left Paris for Paris Hilton",
+                r#""Ann", "Bob", "Ann""#,
+                r#""Paris", "Paris Hilton""#,
+            ),
+            (
+                3,
+                "Ann saw Paris Hilton and Bob in Paris",
+                r#""Ann", "Bob", "Ann""#,
+                r#""Paris", "Paris Hilton""#,
+            ),
+        ] {
+            let (found, _) = document(&schema(least), source, LINES);
+            assert_eq!(found, format!(r#"{{"who": [{who}], "where": [{places}], {rows}}}"#), "{source}");
+        }
+    }
+
+    #[test]
     fn a_text_is_chosen_as_a_whole() {
         // "S" is the most probable first letter, but no word of the source goes on as the model would.
         let schema = json!({"type": "string"});
         const LINES: &[&str] = &["\"Switzerland\"", "Civil War\""];
         assert_eq!(document(&schema, "Civil War, S. president", LINES).0, "\"Civil War\"");
+    }
+
+    /// A model whose predictions are random functions of the text so far.
+    struct Random(u64, Vec<TokenId>, String);
+
+    impl Host for Random {
+        fn next(&mut self, tokens: &[TokenId]) -> Result<Vec<f32>, Halt> {
+            self.1.extend(tokens);
+            let state = self.1.iter().fold(self.0, |state, token| {
+                (state ^ u64::from(*token)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+            });
+            Ok((0..257).map(|token| (state.rotate_left(token % 64) % 1000) as f32 / 200.0).collect())
+        }
+
+        fn rewind(&mut self, count: usize) {
+            self.1.truncate(self.1.len() - count);
+        }
+
+        fn emit(&mut self, text: String) {
+            self.2.push_str(&text);
+        }
+    }
+
+    /// Returns whether runs of words stand at places of a source that do not overlap.
+    fn have_places(words: &[&str], items: &[&str], taken: u64) -> bool {
+        let Some((item, others)) = items.split_first() else { return true };
+        let run: Vec<&str> = item.split(' ').collect();
+        let mask = (1 << run.len()) - 1;
+        (0..words.len()).any(|from| {
+            let own = mask << from;
+            words[from..].starts_with(&run) && taken & own == 0 && have_places(words, others, taken | own)
+        })
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_items_of_a_list_stand_at_places_of_their_own(source in "[abc]{1,2}( [abc]{1,2}){0,4}", seed: u64, is_root: bool) {
+            let environment: TokEnv = ApproximateTokEnv::single_byte_env();
+            let grammar = Grammar::new(&environment).unwrap();
+            let rules = [Rule::grounded("$".parse().unwrap())];
+            let list = json!({"type": "array", "items": {"type": "string"}});
+            let schema = match is_root {
+                true => list,
+                false => json!({"type": "object", "required": ["x", "y"], "additionalProperties": false, "properties": {"x": list, "y": list}}),
+            };
+            let guide = Guide::new(&grammar, &schema, &rules, Some(&source), 200, Restraint::TinyModel).unwrap();
+            let sampler = Sampler::new(&Sampling::default()).unwrap();
+            let decoder = Decoder { trie: environment.tok_trie(), ends: &[], guide: Some(guide), sampler, room: 200 };
+            let mut host = Random(seed, Vec::new(), String::new());
+            decoder.run(vec![u32::from(b' ')], &mut host).unwrap();
+            let found: Value = serde_json::from_str(&host.2).unwrap();
+            let lists = if is_root { vec![found] } else { vec![found["x"].clone(), found["y"].clone()] };
+            let words: Vec<&str> = source.split(' ').collect();
+            for list in lists {
+                let items: Vec<&str> = list.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+                proptest::prop_assert!(have_places(&words, &items, 0), "{list} of {source}");
+            }
+        }
     }
 }
