@@ -266,30 +266,30 @@ impl Candidates {
         starts.iter().any(|start| self.is_end(*start, size(*start) + prefix.length))
     }
 
-    /// Returns the places of a value, as ranges that overlap where the places do: at most 64, and none for a beginning. A number in another
-    /// notation than that of the input has a place of its own.
+    /// Returns the places of a value, as ranges that overlap where the places do. `None` for a number, a date, or a value at more than 64
+    /// places: it can stand at others that are not known.
     ///
     /// ```
     /// use formwork_evidence::Index;
     ///
-    /// let words = Index::new("Paris Hilton is in Paris").words(1);
+    /// let words = Index::new("Paris Hilton is in Paris since 1990").words(1);
     /// let places = |text: &str| {
     ///     let read = text.bytes().try_fold(words.begin().unwrap(), |prefix, byte| words.step(prefix, byte));
     ///     words.places(read.unwrap())
     /// };
-    /// assert_eq!((places("Paris"), places("Paris Hilton")), (vec![0..5, 19..24], vec![0..12]));
+    /// assert_eq!((places("Paris"), places("Paris Hilton")), (Some(vec![0..5, 19..24]), Some(vec![0..12])));
+    /// assert_eq!((places("Par"), places("1990")), (Some(vec![]), None));
     /// ```
-    pub fn places(&self, prefix: Prefix) -> Vec<Range<usize>> {
+    pub fn places(&self, prefix: Prefix) -> Option<Vec<Range<usize>>> {
         let starts = self.starts.get(prefix.first..prefix.last).unwrap_or_default().iter();
         let all = starts.map(|start| (*start, size(*start)..size(*start) + prefix.length));
         let all = all.filter(|(start, place)| self.is_end(*start, place.end)).map(|(_, place)| place);
-        let (mut places, added): (Vec<_>, Vec<_>) = all.partition(|place| place.end <= self.run);
-        if places.is_empty() {
-            places = added;
+        let mut places: Vec<_> = all.take(MAX_PLACES + 1).collect();
+        if places.len() > MAX_PLACES || places.iter().any(|place| place.end > self.run) {
+            return None;
         }
         places.sort_by_key(|place| place.start);
-        places.truncate(MAX_PLACES);
-        places
+        Some(places)
     }
 
     /// Returns the bytes that complete the beginning to a value: few, and none if it is one. `None` is impossible for a prefix of these candidates.

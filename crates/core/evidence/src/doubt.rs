@@ -116,12 +116,14 @@ fn part<'s>(leaf: &Counterpart<'_>, root: &'s Value) -> Option<&'s Value> {
     leaf.path.segments().iter().try_fold(root, |schema, step| subschema(root, schema, step))
 }
 
-/// Returns whether a value is one of a few: what it says about an input seldom stands there in its words.
+/// Returns whether a value is a boolean or one that the schema lists: what it says about an input seldom stands there in its words.
 fn is_choice(leaf: &Counterpart<'_>, root: Option<&Value>) -> bool {
-    let lists_values = |part: &Value| part.get("enum").is_some() || part.get("const").is_some();
-    let lists_them =
-        |root| part(leaf, root).is_some_and(|part| within(root, part).into_iter().any(lists_values));
-    leaf.value.is_boolean() || root.is_some_and(lists_them)
+    let lists_it = |part: &Value| {
+        let listed = part.get("enum").and_then(Value::as_array).into_iter().flatten();
+        listed.chain(part.get("const")).any(|one| one == leaf.value)
+    };
+    let is_listed = |root| part(leaf, root).is_some_and(|part| within(root, part).into_iter().any(lists_it));
+    leaf.value.is_boolean() || root.is_some_and(is_listed)
 }
 
 /// Returns the factor for the form of a value: models copy a date without its year against `format`, and write 0 for what a text lacks.

@@ -1,5 +1,6 @@
 //! `POST /v1/extract`: a contract without the detour of a chat protocol.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use formwork_extract::{CancellationToken, Update};
 use formwork_http::with_trace;
 use formwork_ledger::RecordId;
 use formwork_serve::{Kept, Turn};
+use futures_util::StreamExt as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -227,33 +229,19 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     let Prepared { shared, ready, input, mut record, id, client, turn, evidence, warned } = prepared;
     let open = record.checked(Open::new(&shared, &client)).await?;
     let cancel = CancellationToken::new();
-    let mut updates = ready.extraction(input, 0, &cancel).stream();
+    let updates = ready.extraction(input, 0, &cancel).stream();
     let (mut client, response) = stream::Client::new(&shared, &turn, EVENTS, COMMENT.to_vec());
     tokio::spawn(with_trace(trace_here(), async move {
         let _held = (turn, open);
-        let mut result = loop {
-            let update = match cancel.is_cancelled() {
-                true => updates.next().await,
-                false => match client.wait(updates.next(), true).await {
-                    Some(update) => update,
-                    None => {
-                        cancel.cancel();
-                        continue;
-                    }
-                },
-            };
-            match update {
-                Some(Ok(Update::Done(outcome))) => break Ok(outcome),
-                Some(Ok(update)) => {
-                    let event = step(&update).map(|(name, data)| event(name, &data)).unwrap_or_default();
-                    if !client.send(event).await {
-                        cancel.cancel();
-                    }
-                }
-                Some(Err(error)) => break Err(error),
-                None => break Err(Error::new(formwork_core::ErrorKind::Cancelled, "the run ended early")),
-            }
-        };
+        let parts = updates.map(|update| match update {
+            Ok(Update::Done(outcome)) => ControlFlow::Break(Ok(outcome)),
+            Ok(update) => ControlFlow::Continue(update),
+            Err(error) => ControlFlow::Break(Err(error)),
+        });
+        let events = |update| step(&update).map(|(name, data)| event(name, &data)).unwrap_or_default();
+        let ended = client.follow(&cancel, parts, events).await;
+        let early = || Err(Error::new(formwork_core::ErrorKind::Cancelled, "the run ended early"));
+        let mut result = ended.unwrap_or_else(early);
         warn(&mut result, &warned);
         let last = match body(id, &result, evidence) {
             Ok(body) => event("done", &body),

@@ -1,8 +1,10 @@
 //! Answers as streams.
 
+use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -12,7 +14,7 @@ use formwork_core::{Delta, Message};
 use formwork_extract::{CancellationToken, Observer, RunId, Started};
 use formwork_http::with_trace;
 use formwork_serve::{Pace, Turn};
-use futures_util::stream;
+use futures_util::stream::{self, Stream, StreamExt as _};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -99,6 +101,33 @@ impl Client {
             }
         }
     }
+
+    /// Sends the parts of a run as they come, and returns its end; `None` if the parts end without it. If the client leaves, the run is
+    /// cancelled, and ends at its next check for that, so that it is recorded.
+    pub(super) async fn follow<P, E>(
+        &mut self,
+        cancel: &CancellationToken,
+        mut parts: impl Stream<Item = ControlFlow<E, P>> + Unpin,
+        mut events: impl FnMut(P) -> Vec<u8>,
+    ) -> Option<E> {
+        loop {
+            let next = match cancel.is_cancelled() {
+                true => Some(parts.next().await),
+                false => self.wait(parts.next(), true).await,
+            };
+            match next {
+                Some(None) => return None,
+                Some(Some(ControlFlow::Break(end))) => return Some(end),
+                Some(Some(ControlFlow::Continue(part))) => {
+                    let events = events(part);
+                    if !cancel.is_cancelled() && !self.send(events).await {
+                        cancel.cancel();
+                    }
+                }
+                None => cancel.cancel(),
+            }
+        }
+    }
 }
 
 /// Writes an answer to a client in the events of its protocol.
@@ -162,39 +191,32 @@ pub(super) async fn contract(
         let mut sent = String::new();
         // The events of a target begin with its own.
         let opening = if heard.is_some() { Vec::new() } else { line.frames.open() };
-        let mut is_there = line.send(opening).await;
-        if !is_there {
+        if !line.send(opening).await {
             cancel.cancel();
         }
-        let mut results = loop {
-            let next = async {
-                tokio::select! {
-                    biased;
-                    Some(text) = texts.recv() => Err(text),
-                    results = run.as_mut() => Ok(results),
-                }
-            };
-            match line.client.wait(next, true).await {
-                Some(Ok(results)) => break results,
-                Some(Err(text)) => {
-                    let piece = line.frames.text(&text);
-                    sent.push_str(&text);
-                    if line.send(piece).await {
-                        continue;
-                    }
-                }
-                None => {}
+        let Line { client, frames, media_type } = &mut line;
+        let mut ended = None;
+        let parts = stream::poll_fn(|cx| {
+            if ended.is_none()
+                && let Poll::Ready(results) = run.as_mut().poll(cx)
+            {
+                ended = Some(results);
             }
-            // The run ends at its next check for a cancellation, so that it is recorded.
-            is_there = false;
-            cancel.cancel();
-            break run.as_mut().await;
-        };
-        while let Ok(text) = texts.try_recv() {
-            let piece = line.frames.text(&text);
+            // The last text can come with the end.
+            match (texts.poll_recv(cx), ended.take()) {
+                (Poll::Ready(Some(text)), results) => {
+                    ended = results;
+                    Poll::Ready(Some(ControlFlow::Continue(text)))
+                }
+                (_, Some(results)) => Poll::Ready(Some(ControlFlow::Break(results))),
+                (_, None) => Poll::Pending,
+            }
+        });
+        let events = |text: String| {
             sent.push_str(&text);
-            is_there = is_there && line.send(piece).await;
-        }
+            written(&frames.text(&text), media_type)
+        };
+        let mut results = client.follow(&cancel, parts, events).await.unwrap_or_default();
         let reply = job.finish(&mut results);
         job.cache(digests, &results);
         let reply = reply.and_then(|reply| held(&sent, reply));

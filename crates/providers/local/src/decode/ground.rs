@@ -153,28 +153,51 @@ impl Ground {
         self.words.begin().filter(|_| self.begins() && matches!(self.place.mode, Mode::Words(_)))
     }
 
-    /// Returns whether a text stands at a place that none of some other texts needs.
-    pub(crate) fn has_place(&self, text: &[u8], others: &[&[u8]]) -> bool {
+    /// Returns whether a list is open that has items.
+    pub(crate) fn follows_items(&self) -> bool {
+        matches!(self.place.frames.last(), Some(Frame::Array(index)) if *index > 0)
+    }
+
+    /// Returns whether a text stands at a place that no earlier item of the list needs; `items` are the texts in it, with their indexes.
+    /// It is `true` as well if little work cannot decide it.
+    pub(crate) fn has_place(&self, text: &[u8], items: &[(usize, &[u8])]) -> bool {
         let places = |text: &[u8]| {
             let begin = self.words.begin()?;
             let read = text.iter().try_fold(begin, |prefix, byte| self.words.step(prefix, *byte))?;
-            Some(self.words.places(read)).filter(|places| !places.is_empty())
+            self.words.places(read).filter(|places| !places.is_empty())
         };
         let Some(own) = places(text) else { return true };
-        let mut others: Vec<Vec<Range<usize>>> = others.iter().filter_map(|text| places(text)).collect();
-        // Those that stand at few places choose first.
-        others.sort_by_key(Vec::len);
-        own.into_iter().any(|own| {
-            let mut taken = vec![own];
-            others.iter().all(|places| {
-                let is_free = |place: &&Range<usize>| {
-                    taken.iter().all(|other| other.end <= place.start || place.end <= other.start)
-                };
-                let free = places.iter().find(is_free).cloned();
-                taken.extend(free.clone());
-                free.is_some()
-            })
-        })
+        let follows = |index: usize| {
+            let mut place = self.place.clone();
+            place.frames.last_mut().into_iter().for_each(|frame| *frame = Frame::Array(index));
+            self.kind(&place) == Kind::Words
+        };
+        let others = items.iter().filter(|(index, _)| follows(*index));
+        let mut others: Vec<(usize, Places)> =
+            others.filter_map(|(index, text)| Some((*index, places(text)?))).collect();
+        // Only the items count that compete for its places, and those that compete with these.
+        let (mut near, mut reached) = (Vec::new(), own.clone());
+        loop {
+            let is_near =
+                |(_, places): &mut (usize, Places)| places.iter().any(|place| overlaps(&reached, place));
+            let more: Vec<_> = others.extract_if(.., is_near).collect();
+            if more.is_empty() {
+                break;
+            }
+            reached.extend(more.iter().flat_map(|(_, places)| places).cloned());
+            near.extend(more);
+        }
+        near.sort_by_key(|(index, _)| *index);
+        // An item that has no place of its own, because the schema demanded it, needs none.
+        let mut placed = Vec::new();
+        for (_, places) in near {
+            placed.push(places);
+            if !have_places(&placed) {
+                placed.pop();
+            }
+        }
+        placed.push(own);
+        have_places(&placed)
     }
 
     /// Returns whether a text along the words may end.
@@ -416,6 +439,45 @@ impl Place {
     }
 }
 
+/// The places of a text.
+type Places = Vec<Range<usize>>;
+
+/// The maximum number of steps of the search for places that do not overlap.
+const MAX_STEPS: usize = 2_000;
+
+/// Returns whether texts can stand at places that do not overlap; `true` if too many steps would be necessary.
+fn have_places(texts: &[Places]) -> bool {
+    // Equal texts would be tried in each order.
+    let count = |places: &Places| texts.iter().filter(|other| *other == places).count();
+    if texts.iter().any(|places| count(places) > places.len()) {
+        return false;
+    }
+    let mut texts: Vec<&Places> = texts.iter().collect();
+    texts.sort_by_key(|places| places.len());
+    place_all(&texts, &mut Vec::new(), &mut MAX_STEPS.clone())
+}
+
+fn place_all(texts: &[&Places], taken: &mut Places, steps: &mut usize) -> bool {
+    let Some((places, others)) = texts.split_first() else { return true };
+    places.iter().any(|place| {
+        *steps = steps.saturating_sub(1);
+        if *steps == 0 {
+            return true;
+        }
+        if overlaps(taken, place) {
+            return false;
+        }
+        taken.push(place.clone());
+        let is_placed = place_all(others, taken, steps);
+        taken.pop();
+        is_placed
+    })
+}
+
+fn overlaps(places: &[Range<usize>], place: &Range<usize>) -> bool {
+    places.iter().any(|other| other.start < place.end && place.start < other.end)
+}
+
 /// Returns whether the schema lists the values.
 fn is_determined(part: &Value) -> bool {
     part.get("enum").is_some() || part.get("const").is_some()
@@ -602,10 +664,21 @@ mod tests {
         assert!(Ground::new(&json!({}), &[Rule::grounded(JsonPath::root().into())], None).is_none());
     }
 
+    /// Returns whether a text has a place beside the items of a list before it.
+    fn has_place(source: &str, items: &[&str], text: &str) -> bool {
+        let json =
+            |text: &str| serde_json::Value::from(text).to_string().trim_matches('"').as_bytes().to_vec();
+        let mut ground = ground(source);
+        ground.push(br#"{"items": [""#);
+        let items: Vec<Vec<u8>> = items.iter().map(|text| json(text)).collect();
+        let items: Vec<(usize, &[u8])> = items.iter().map(Vec::as_slice).enumerate().collect();
+        ground.has_place(&json(text), &items)
+    }
+
     #[test]
-    fn a_text_has_a_place_unless_others_need_all_of_them() {
-        const SOURCE: &str = "Paris Hilton saw Ann in Paris. Ann \"C\" saw 1,250";
-        for (text, others, expected) in [
+    fn a_text_has_a_place_unless_the_items_before_it_need_all_of_them() {
+        const SOURCE: &str = "Paris Hilton saw Ann in Paris. Ann \\C\\ saw 1,250";
+        for (text, items, expected) in [
             ("Paris", &[][..], true),
             ("Paris", &["Paris"], true),
             ("Paris", &["Paris", "Paris"], false),
@@ -614,13 +687,57 @@ mod tests {
             ("Paris Hilton", &["Paris", "Paris"], false),
             ("Hilton", &["Paris", "Paris Hilton"], false),
             ("saw Ann in", &["saw", "Ann", "Ann"], false),
-            (r#"\"C\""#, &["C"], false),
-            ("1250", &["1250"], false),
+            ("C\\", &["\\C"], false),
+            // A number can stand in other notations.
+            ("1250", &["1250"], true),
             ("1,250", &["saw"], true),
             ("not there", &["Paris", "not there"], true),
+            // Items that have no place, because a schema demanded them, need none.
+            ("Hilton", &["Paris", "Paris", "Paris", "Paris"], true),
+            ("Ann", &["Hilton", "Hilton", "Ann", "Ann"], false),
         ] {
-            let others: Vec<&[u8]> = others.iter().map(|text| text.as_bytes()).collect();
-            assert_eq!(ground(SOURCE).has_place(text.as_bytes(), &others), expected, "{text}: {others:?}");
+            assert_eq!(has_place(SOURCE, items, text), expected, "{text}: {items:?}");
+        }
+        let many = "x y ".repeat(MAX_STEPS);
+        assert!(has_place(&many, &["x"; 200], "x"), "more places than are compared");
+        let few = "x y ".repeat(60);
+        assert!(has_place(&few, &["x"; 59], "x") && !has_place(&few, &["x"; 60], "x"));
+        assert!(has_place(&few, &["x y"; 60], "y"), "too many steps");
+    }
+
+    /// Returns whether runs of words stand at places of a text that do not overlap.
+    fn stand(words: &[&str], runs: &[String], taken: u64) -> bool {
+        let Some((run, others)) = runs.split_first() else { return true };
+        let run: Vec<&str> = run.split(' ').collect();
+        (0..words.len()).any(|from| {
+            let own = ((1 << run.len()) - 1) << from;
+            words[from..].starts_with(&run) && taken & own == 0 && stand(words, others, taken | own)
+        })
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_text_has_a_place_if_all_runs_of_words_can_be_placed(
+            words in proptest::collection::vec("[abc]", 1..7),
+            runs in proptest::collection::vec((0_usize..6, 1_usize..4), 1..6),
+        ) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let run = |(from, length): (usize, usize)| {
+                let from = from % words.len();
+                words[from..words.len().min(from + length)].join(" ")
+            };
+            let mut placed: Vec<String> = Vec::new();
+            let mut items: Vec<String> = Vec::new();
+            for run in runs.into_iter().map(run) {
+                placed.push(run.clone());
+                let expected = stand(&words, &placed, 0);
+                let earlier: Vec<&str> = items.iter().map(String::as_str).collect();
+                proptest::prop_assert_eq!(has_place(&words.join(" "), &earlier, &run), expected, "{:?}, {}", items, run);
+                if !expected {
+                    placed.pop();
+                }
+                items.push(run);
+            }
         }
     }
 

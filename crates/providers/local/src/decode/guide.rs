@@ -262,7 +262,7 @@ impl<'g> Guide<'g> {
     pub(crate) fn omit(&mut self, room: usize, max: usize) -> Option<Omission> {
         let path = self.ground.as_ref()?.begun()?;
         let schema = without_member(&self.schema, path.segments())?;
-        let (kept, tokens) = before_last(&self.taken, self.grammar.trie(), b"");
+        let (kept, tokens) = before_last(&self.taken, self.grammar.trie());
         let omission = self.withdraw(schema, kept, tokens, (room, max))?;
         self.omitted.push(path);
         Some(omission)
@@ -273,12 +273,17 @@ impl<'g> Guide<'g> {
     ///
     /// A tiny model that has listed everything begins anew: a list ends there, unless the schema demands more items.
     pub(crate) fn end_list(&mut self, text: &[TokenId], room: usize, max: usize) -> Option<Omission> {
+        let ground = self.ground.as_ref().filter(|ground| ground.follows_items())?;
         let trie = self.grammar.trie();
         let bytes = trie.decode_raw(&self.taken);
-        if self.ground.as_ref()?.has_place(&trie.decode_raw(text), &items(&bytes)) {
+        if ground.has_place(&trie.decode_raw(text), &items(&bytes)) {
             return None;
         }
-        let (kept, tokens) = before_last(&self.taken, trie, b"]");
+        let (kept, mut tokens) = before_last(&self.taken, trie);
+        tokens.extend(trie.token_id(b"]"));
+        let mut before = self.matcher.clone();
+        before.rollback(self.taken.len().checked_sub(kept)?).ok()?;
+        before.validate_tokens(&tokens).ok().filter(|count| *count == tokens.len())?;
         self.withdraw(self.schema.clone(), kept, tokens, (room, max))
     }
 
@@ -305,7 +310,8 @@ impl<'g> Guide<'g> {
         chart.distance()?;
         (self.matcher, self.chart) = (matcher, chart);
         (self.cursor, self.number, self.taken) = (Cursor::default(), Number::default(), Vec::new());
-        self.restrained = self.restrained.is_some().then(|| Restrained::new(&schema, self.room));
+        let restrained = self.restrained.take();
+        self.restrained = restrained.is_some().then(|| Restrained::new(&schema, self.room));
         self.narrowing = Narrowing::new(&schema, self.rules);
         (self.schema, self.is_cut) = (schema, is_cut);
         if let Some(ground) = &mut self.ground {
@@ -313,6 +319,7 @@ impl<'g> Guide<'g> {
             ground.push(&bytes);
         }
         self.follow(&all);
+        self.restrained.iter_mut().zip(&restrained).for_each(|(after, before)| after.keep_limits(before));
         self.narrow((room + withdrawn).saturating_sub(tokens.len()));
         Some(Omission { withdrawn, tokens, before })
     }
@@ -410,30 +417,33 @@ fn without_member(schema: &Value, path: &[Segment]) -> Option<Value> {
     (is_closed && !is_required && members.len() < before).then_some(schema)
 }
 
-/// Returns the contents of the texts of the innermost open list; none if an object is open in it.
-fn items(bytes: &[u8]) -> Vec<&[u8]> {
+/// Texts of a list, with their indexes.
+type Items<'t> = Vec<(usize, &'t [u8])>;
+
+/// Returns the contents of the texts in the innermost open list, with their indexes; none if an object is open in it.
+fn items(bytes: &[u8]) -> Items<'_> {
     let (mut cursor, mut start) = (Cursor::default(), 0);
-    let mut open: Vec<(u8, Vec<&[u8]>)> = Vec::new();
+    // Each open container: its first byte, the index of its item, and its texts.
+    let mut open: Vec<(u8, usize, Items<'_>)> = Vec::new();
     for (at, byte) in bytes.iter().enumerate() {
         let was_in_string = cursor.in_string();
         cursor.advance(&[*byte]);
-        match byte {
-            b'"' if !was_in_string => start = at + 1,
-            b'"' if !cursor.in_string() => {
-                if let Some((b'[', items)) = open.last_mut() {
-                    items.push(bytes.get(start..at).unwrap_or_default());
-                }
+        match (byte, open.last_mut()) {
+            (b'"', _) if !was_in_string => start = at + 1,
+            (b'"', Some((b'[', index, items))) if !cursor.in_string() => {
+                items.push((*index, bytes.get(start..at).unwrap_or_default()));
             }
-            b'[' | b'{' if !was_in_string => open.push((*byte, Vec::new())),
-            b']' | b'}' if !was_in_string => drop(open.pop()),
+            (b',', Some((_, index, _))) if !was_in_string => *index += 1,
+            (b'[' | b'{', _) if !was_in_string => open.push((*byte, 0, Vec::new())),
+            (b']' | b'}', _) if !was_in_string => drop(open.pop()),
             _ => {}
         }
     }
-    open.pop().map(|(_, items)| items).unwrap_or_default()
+    open.pop().map(|(_, _, items)| items).unwrap_or_default()
 }
 
-/// Returns the number of tokens before the last member or item, and the tokens for the rest of the text before it, with an end.
-fn before_last(tokens: &[TokenId], trie: &TokTrie, ending: &[u8]) -> (usize, Vec<TokenId>) {
+/// Returns the number of tokens before the last member or item, and the tokens for the rest of the text before it.
+fn before_last(tokens: &[TokenId], trie: &TokTrie) -> (usize, Vec<TokenId>) {
     let bytes = trie.decode_raw(tokens);
     let (mut cursor, mut end) = (Cursor::default(), 0);
     for (at, byte) in bytes.iter().enumerate() {
@@ -452,6 +462,5 @@ fn before_last(tokens: &[TokenId], trie: &TokTrie, ending: &[u8]) -> (usize, Vec
         }
         (kept, length) = (kept + 1, next);
     }
-    let rest = [bytes.get(length..end).unwrap_or_default(), ending].concat();
-    (kept, trie.greedy_tokenize(&rest))
+    (kept, trie.greedy_tokenize(bytes.get(length..end).unwrap_or_default()))
 }

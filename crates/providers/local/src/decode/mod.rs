@@ -133,6 +133,8 @@ impl Decoder<'_> {
                         answer.restrained = true;
                         continue;
                     }
+                    // What is left out or ended later begins after this text.
+                    answer.send(host);
                     pending = Vec::new();
                     for (token, log) in text.tokens.iter().zip(text.logs) {
                         let left = self.room.saturating_sub(answer.log_probs.len());
@@ -301,6 +303,8 @@ mod tests {
         lines: &'static [&'static str],
         written: Vec<u8>,
         sent: String,
+        /// The number of pieces that were sent.
+        pieces: usize,
     }
 
     impl Host for Scripted {
@@ -325,6 +329,7 @@ mod tests {
 
         fn emit(&mut self, text: String) {
             self.sent.push_str(&text);
+            self.pieces += 1;
         }
     }
 
@@ -337,11 +342,13 @@ mod tests {
         let sampler = Sampler::new(&Sampling::default()).unwrap();
         let decoder =
             Decoder { trie: environment.tok_trie(), ends: &[], guide: Some(guide), sampler, room: 200 };
-        let mut host = Scripted { lines, written: Vec::new(), sent: String::new() };
+        let mut host = Scripted { lines, written: Vec::new(), sent: String::new(), pieces: 0 };
         let ended = decoder.run(vec![u32::from(b' ')], &mut host).unwrap();
         assert_eq!((ended.finish, ended.closed_at), (Finish::Stop, None));
         let length: u32 = ended.log_probs.iter().map(|token| token.length).sum();
         assert_eq!(length as usize, host.sent.len(), "the tokens are those of the text");
+        // Each text is sent at the latest when the next one begins.
+        assert!(host.pieces >= host.sent.matches(": \"").count(), "{} pieces of {}", host.pieces, host.sent);
         (host.sent, ended.omitted.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
     }
 

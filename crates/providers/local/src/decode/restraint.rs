@@ -220,6 +220,12 @@ impl Restrained {
         }
     }
 
+    /// Takes the limits of the open arrays from the restraint of the same document, of which a part was withdrawn.
+    pub(crate) fn keep_limits(&mut self, before: &Self) {
+        self.array_limits.clone_from(&before.array_limits);
+        self.array_limits.retain(|(depth, _)| *depth <= self.depth);
+    }
+
     /// Removes the tokens from the mask that continue a value that should end.
     pub(crate) fn apply(
         &mut self,
