@@ -1,6 +1,7 @@
 //! The steps with which every request for an answer begins: its arrival, its client, options and targets, the wait for its turn, and
 //! the reservation of its cost.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -24,11 +25,13 @@ use crate::record::Record;
 use crate::seen::{Seen, begun, trace_here};
 
 /// Works on a request within the trace of its caller. A problem is told in the words of a protocol.
+///
+/// The work is boxed by the caller, because a future is copied whole, each time it is passed on, into those that contain it.
 pub(super) async fn answered(
     protocol: &dyn Protocol,
-    work: impl Future<Output = Result<Response, Problem>>,
+    work: Pin<Box<impl Future<Output = Result<Response, Problem>>>>,
 ) -> Response {
-    let (work, trace) = (Box::pin(work), trace_here());
+    let trace = trace_here();
     let response = if trace.is_empty() { work.await } else { with_trace(trace, work).await };
     response.unwrap_or_else(|problem| refused(protocol, &problem))
 }

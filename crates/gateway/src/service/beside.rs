@@ -57,8 +57,12 @@ impl Beside {
 }
 
 /// Answers a request with the response of the first target that has its protocol and answers.
-pub(super) async fn answer(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Response {
-    answered(beside.protocol(), work(beside, shared, request)).await
+pub(super) fn answer(
+    beside: Beside,
+    shared: Arc<Shared>,
+    request: Request<Body>,
+) -> impl Future<Output = Response> + Send {
+    answered(beside.protocol(), Box::pin(work(beside, shared, request)))
 }
 
 async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {

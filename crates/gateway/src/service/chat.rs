@@ -26,12 +26,12 @@ use crate::protocol::given::{reduced, tool_names};
 use crate::reply::Meta;
 
 /// Answers a request for an answer.
-pub(super) async fn answer(
+pub(super) fn answer(
     protocol: &'static dyn Protocol,
     shared: Arc<Shared>,
     request: Request<Body>,
-) -> Response {
-    answered(protocol, work(protocol, shared, request)).await
+) -> impl Future<Output = Response> + Send {
+    answered(protocol, Box::pin(work(protocol, shared, request)))
 }
 
 async fn work(

@@ -94,8 +94,11 @@ struct Prepared {
 }
 
 /// Answers a request with the value and its history, or with every step as an event.
-pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    answered(&OpenAi, answer(shared, request)).await
+pub(super) fn extract(
+    State(shared): State<Arc<Shared>>,
+    request: Request<Body>,
+) -> impl Future<Output = Response> + Send {
+    answered(&OpenAi, Box::pin(answer(shared, request)))
 }
 
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {

@@ -452,9 +452,9 @@ fn have_places(texts: &[Places]) -> bool {
     if texts.iter().any(|places| count(places) > places.len()) {
         return false;
     }
-    let mut texts: Vec<&Places> = texts.iter().collect();
+    let (mut texts, mut steps): (Vec<&Places>, usize) = (texts.iter().collect(), MAX_STEPS);
     texts.sort_by_key(|places| places.len());
-    place_all(&texts, &mut Vec::new(), &mut MAX_STEPS.clone())
+    place_all(&texts, &mut Vec::new(), &mut steps)
 }
 
 fn place_all(texts: &[&Places], taken: &mut Places, steps: &mut usize) -> bool {
