@@ -122,8 +122,7 @@ impl<T: Serialize> Outcome<T> {
             let mut one = Confidence::new(leaf.path.clone(), leaf.score * factor(&leaf.path));
             if let Some(Tokens { product, first }) = tokens.next().flatten() {
                 one.tokens = Some([product, first]);
-                // The product of a long text is small although each of its tokens is probable.
-                one.score *= (1.0 - TOKENS) + TOKENS * product.sqrt().sqrt();
+                one.score *= (1.0 - TOKENS) + TOKENS * (product * first).sqrt();
             }
             one
         };

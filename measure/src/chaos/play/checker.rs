@@ -48,6 +48,8 @@ pub(crate) struct Found {
     pub(crate) unsent: usize,
     /// The calls in flight at the kills.
     pub(crate) in_flight: InFlight,
+    /// The number of calls that could be open at all kills.
+    pub(crate) most_in_flight: usize,
     /// The maximum time between a response and the kill before which the batch had not stored it.
     pub(crate) oldest: Duration,
     /// SQLite's report on the state of the batch: `ok`. Empty if its files were not examined.
@@ -130,9 +132,10 @@ impl Found {
         let ages = self.in_flight.ages.get(&row).map(Vec::as_slice).unwrap_or_default();
         match ages.get(..calls) {
             Some(ages) => self.oldest = ages.last().copied().unwrap_or_default().max(self.oldest),
-            // A call that the store has as uncertain is explained, however long its answer had been there.
             None if calls > uncertain => self.forgotten.push(row),
-            None => (),
+            // A call that the store has as uncertain is explained, however long its answer had been there: a process that gets no time to run
+            // stores nothing. There are never more of them than calls that can be open.
+            None => self.max_repeated = (self.max_repeated + calls - ages.len()).min(self.most_in_flight),
         }
     }
 }
@@ -145,6 +148,7 @@ fn check(folder: &Path, rows: Range<u64>, record: &Record) -> Result<Found, Fail
         calls: record.calls(),
         most_per_second: record.most_per_second(),
         max_repeated: in_flight.all,
+        most_in_flight: record.most_in_flight(),
         in_flight,
         unsent: rows.clone().map(|row| record.unsent(row)).sum(),
         ..Found::default()
@@ -377,5 +381,23 @@ mod tests {
         let late = Instant::now() + STORED * 2;
         record.killed("kill", late, late, 1);
         assert!(checked("late", &mut record, |_, _| ()).join("").contains("fewer calls"));
+    }
+
+    #[test]
+    fn an_uncertain_call_is_explained_however_old_its_answer_is() {
+        let repeated = |most_in_flight: usize, rows: &[(u64, usize, usize)]| {
+            let mut in_flight = super::super::record::InFlight { all: 1, ..Default::default() };
+            in_flight.ages.insert(0, vec![Duration::ZERO]);
+            let mut found =
+                Found { max_repeated: in_flight.all, in_flight, most_in_flight, ..Found::default() };
+            rows.iter().for_each(|(row, calls, uncertain)| found.repeated(*row, *calls, *uncertain));
+            found.faults().join("; ")
+        };
+        assert_eq!(repeated(4, &[(0, 1, 1), (1, 1, 1), (2, 2, 2)]), "");
+        assert!(repeated(4, &[(1, 1, 0)]).contains("fewer calls"), "not uncertain");
+        assert!(
+            repeated(2, &[(0, 1, 1), (1, 1, 1), (2, 1, 1)]).contains("explain 2"),
+            "more than can be open"
+        );
     }
 }

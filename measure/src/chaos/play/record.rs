@@ -172,6 +172,11 @@ impl Record {
         began.iter().enumerate().map(within).max().unwrap_or_default()
     }
 
+    /// Returns the number of calls that could be open at all kills together.
+    pub(crate) fn most_in_flight(&self) -> usize {
+        self.kills.iter().map(|kill| kill.max).sum()
+    }
+
     /// Returns the calls in flight at the kills: of each row the last call before each kill, unless its response is older than
     /// [`STORED`]. A batch has one call of a row at a time, and stores it before the next one. A call that was read after a kill
     /// is in flight at it if its client closed the connection before it had the response.

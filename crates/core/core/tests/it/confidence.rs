@@ -67,16 +67,3 @@ fn every_corrected_value_counts_however_many_there_are() {
     };
     assert!(scores(broken).iter().zip(scores(clean)).all(|(after, before)| *after < before));
 }
-
-#[test]
-fn the_tokens_of_a_value_count_by_the_fourth_root_of_their_product() {
-    let [sure, unsure] = [1.0, 0.2].map(|p| confidence(&[Reply::Likely(GOOD, p)]));
-    for (sure, unsure) in sure.iter().zip(&unsure) {
-        let [product, _] = unsure.tokens.unwrap();
-        let factor = unsure.score / sure.score;
-        assert!(
-            product < 0.5 && (factor - (0.5 + 0.5 * product.powf(0.25))).abs() < 1e-6,
-            "{unsure:?}: {factor}"
-        );
-    }
-}
