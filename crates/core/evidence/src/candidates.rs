@@ -20,7 +20,7 @@ const BORDER: u8 = 0;
 /// The maximum number of places that are compared for the shortest rest.
 const MAX_RESTS: usize = 64;
 
-/// The maximum number of places of a value.
+/// The number of places of a value above which they are not listed.
 const MAX_PLACES: usize = 64;
 
 /// The values of one kind that stand in an input, in the bytes that JSON has for them: the words in any run, or the numbers, or the dates.

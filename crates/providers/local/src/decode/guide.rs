@@ -53,9 +53,9 @@ pub(crate) struct Guide<'g> {
     omitted: Vec<JsonPath>,
 }
 
-/// The end of a document that was taken back.
+/// The end of a document that is taken back, and what takes its place.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Omission {
+pub(crate) struct Withdrawal {
     /// The number of last tokens that are no longer part of the document.
     pub(crate) withdrawn: usize,
     /// The tokens in their place.
@@ -259,7 +259,7 @@ impl<'g> Guide<'g> {
     /// tokens.
     ///
     /// The document is read again under a schema without the member.
-    pub(crate) fn omit(&mut self, room: usize, max: usize) -> Option<Omission> {
+    pub(crate) fn omit(&mut self, room: usize, max: usize) -> Option<Withdrawal> {
         let path = self.ground.as_ref()?.begun()?;
         let schema = without_member(&self.schema, path.segments())?;
         let (kept, tokens) = before_last(&self.taken, self.grammar.trie());
@@ -272,7 +272,7 @@ impl<'g> Guide<'g> {
     /// arguments are those of [`omit`](Self::omit).
     ///
     /// A tiny model that has listed everything begins anew: a list ends there, unless the schema demands more items.
-    pub(crate) fn end_list(&mut self, text: &[TokenId], room: usize, max: usize) -> Option<Omission> {
+    pub(crate) fn end_list(&mut self, text: &[TokenId], room: usize, max: usize) -> Option<Withdrawal> {
         let ground = self.ground.as_ref().filter(|ground| ground.follows_items())?;
         let trie = self.grammar.trie();
         let bytes = trie.decode_raw(&self.taken);
@@ -294,7 +294,7 @@ impl<'g> Guide<'g> {
         kept: usize,
         mut tokens: Vec<TokenId>,
         (room, max): (usize, usize),
-    ) -> Option<Omission> {
+    ) -> Option<Withdrawal> {
         let trie = self.grammar.trie();
         let withdrawn = self.taken.len().checked_sub(kept).filter(|count| *count <= max)?;
         let taken = self.taken.get(..kept)?;
@@ -321,7 +321,7 @@ impl<'g> Guide<'g> {
         self.follow(&all);
         self.restrained.iter_mut().zip(&restrained).for_each(|(after, before)| after.keep_limits(before));
         self.narrow((room + withdrawn).saturating_sub(tokens.len()));
-        Some(Omission { withdrawn, tokens, before })
+        Some(Withdrawal { withdrawn, tokens, before })
     }
 
     /// Returns whether the shortest way to the end fits into this number of tokens.

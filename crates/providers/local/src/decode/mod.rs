@@ -21,7 +21,7 @@ use toktrie::{TokTrie, TokenId};
 
 pub(crate) use grammar::Grammar;
 pub(crate) use guide::{Guide, Unguided};
-use guide::{Omission, Taken};
+use guide::{Taken, Withdrawal};
 pub(crate) use sampler::Sampler;
 use sampler::log_prob;
 use search::{Found, Text};
@@ -233,7 +233,7 @@ impl Answer<'_> {
     /// Takes the end back that the guide replaced. Returns the tokens to compute.
     fn take_back(
         &mut self,
-        Omission { withdrawn, tokens, before }: Omission,
+        Withdrawal { withdrawn, tokens, before }: Withdrawal,
         host: &mut impl Host,
     ) -> Vec<TokenId> {
         let (at, kept) = (self.log_probs.len() - withdrawn, self.unsent.len() - withdrawn);
@@ -333,8 +333,8 @@ mod tests {
         }
     }
 
-    /// Returns the document that a scripted model writes about a source, and the paths that it leaves out.
-    fn document(schema: &Value, source: &str, lines: &'static [&'static str]) -> (String, String) {
+    /// Returns the document that a scripted model writes about a source, and its end.
+    fn written(schema: &Value, source: &str, lines: &'static [&'static str]) -> (String, Ended) {
         let environment: TokEnv = ApproximateTokEnv::single_byte_env();
         let grammar = Grammar::new(&environment).unwrap();
         let rules = [Rule::grounded("$".parse().unwrap())];
@@ -344,12 +344,18 @@ mod tests {
             Decoder { trie: environment.tok_trie(), ends: &[], guide: Some(guide), sampler, room: 200 };
         let mut host = Scripted { lines, written: Vec::new(), sent: String::new(), pieces: 0 };
         let ended = decoder.run(vec![u32::from(b' ')], &mut host).unwrap();
-        assert_eq!((ended.finish, ended.closed_at), (Finish::Stop, None));
+        assert_eq!((&ended.finish, ended.closed_at), (&Finish::Stop, None));
         let length: u32 = ended.log_probs.iter().map(|token| token.length).sum();
         assert_eq!(length as usize, host.sent.len(), "the tokens are those of the text");
         // Each text is sent at the latest when the next one begins.
         assert!(host.pieces >= host.sent.matches(": \"").count(), "{} pieces of {}", host.pieces, host.sent);
-        (host.sent, ended.omitted.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        (host.sent, ended)
+    }
+
+    /// Returns the document that a scripted model writes about a source, and the paths that it leaves out.
+    fn document(schema: &Value, source: &str, lines: &'static [&'static str]) -> (String, String) {
+        let (document, ended) = written(schema, source, lines);
+        (document, ended.omitted.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
     }
 
     fn order(required: &[&str]) -> Value {
@@ -419,7 +425,8 @@ mod tests {
                 r#""Paris", "Paris Hilton""#,
             ),
         ] {
-            let (found, _) = document(&schema(least), source, LINES);
+            let (found, ended) = written(&schema(least), source, LINES);
+            assert!(ended.restrained, "the outcome says that a list was ended");
             assert_eq!(found, format!(r#"{{"who": [{who}], "where": [{places}], {rows}}}"#), "{source}");
         }
     }
