@@ -155,11 +155,7 @@ impl Leaf {
                 Some(_) => 0,
             };
             Self {
-                scored: Scored {
-                    document: number,
-                    score: score.score,
-                    right: gold.has_item && gold.is_equal(),
-                },
+                scored: Scored { document: number, score: score.score, right: gold.agrees() },
                 signals: format!("{beside:?} {status:?} {form}"),
                 kind,
                 is_doubted: kind > 1 || form < 0.5 || others.is_empty() && status.is_none(),

@@ -6,6 +6,7 @@ use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
 use crate::compare::within;
+use crate::evidence::MAX_SPANS;
 use crate::leaves::{Counterpart, agreements, counterparts};
 use crate::stated::is_stated;
 use crate::{Evidence, Status, subschema};
@@ -29,7 +30,9 @@ pub struct LeafScore {
 
 /// Returns a score for each leaf of an answer: its agreement with other answers, that of all leaves of the same member, its form, and
 /// its evidence in the input ([`Index::evidence`](crate::Index::evidence)). Another answer weighs as much as it agrees with the rest, so
-/// that one that differs everywhere says little. A boolean, or a value that the schema lists, needs no place in the input. Without other
+/// that one that differs everywhere says little; and in a member, the less of its items it differs in alone, because one that writes all
+/// dates or names in its own way says little about each. A value that more leaves have than the input has
+/// places of it is supported by a share of a place. A boolean, or a value that the schema lists, needs no place in the input. Without other
 /// answers and without evidence, every score is 0.5.
 ///
 /// ```
@@ -52,18 +55,33 @@ pub fn scores(
     let answers: Vec<&Value> = others.iter().copied().chain([value]).collect();
     // Of answers that agree in nothing, each has the same weight.
     let weights: Vec<f64> = agreements(&answers).iter().map(|weight| weight.max(f64::EPSILON)).collect();
-    for (other, weight) in others.iter().zip(&weights) {
-        for (sum, it) in agreed.iter_mut().zip(counterparts(value, other)) {
-            *sum += if it.has_item && it.is_equal() { *weight } else { 0.0 };
+    let agrees = |other: &&Value| counterparts(value, other).iter().map(Counterpart::agrees).collect();
+    let agrees: Vec<Vec<bool>> = others.iter().map(agrees).collect();
+    let is_disputed: Vec<bool> =
+        (0..leaves.len()).map(|leaf| agrees.iter().all(|of| of.get(leaf) != Some(&true))).collect();
+    let mut total = vec![0.0; leaves.len()];
+    for (agrees, weight) in agrees.iter().zip(&weights) {
+        let is_alone = |(agrees, is_disputed): (&bool, &bool)| f64::from(u8::from(!agrees && !is_disputed));
+        let alone: Vec<f64> = agrees.iter().zip(&is_disputed).map(is_alone).collect();
+        let mut of_alone = Means::default();
+        leaves.iter().zip(&alone).for_each(|(leaf, alone)| of_alone.add(leaf, *alone));
+        let sums = total.iter_mut().zip(&mut agreed);
+        for (((leaf, alone), agrees), (total, agreed)) in leaves.iter().zip(alone).zip(agrees).zip(sums) {
+            let weight = weight * (1.0 - of_alone.without(leaf, alone));
+            *total += weight;
+            *agreed += if *agrees { weight } else { 0.0 };
         }
     }
-    let total: f64 = weights.iter().take(others.len()).sum();
-    agreed.iter_mut().for_each(|sum| *sum /= total.max(f64::EPSILON));
-    let evidence: HashMap<&JsonPath, Status> =
-        evidence.unwrap_or_default().iter().map(|it| (&it.path, it.status)).collect();
+    agreed.iter_mut().zip(&total).for_each(|(sum, total)| *sum /= total.max(f64::EPSILON));
+    let evidence: HashMap<&JsonPath, &Evidence> =
+        evidence.unwrap_or_default().iter().map(|it| (&it.path, it)).collect();
+    let mut claims: HashMap<Places, f64> = HashMap::new();
+    for places in leaves.iter().filter_map(|leaf| Places::of(evidence.get(&leaf.path)?)) {
+        *claims.entry(places).or_default() += 1.0;
+    }
     let found: Vec<Option<f64>> = leaves
         .iter()
-        .map(|leaf| match evidence.get(&leaf.path) {
+        .map(|leaf| match evidence.get(&leaf.path).map(|it| it.status) {
             Some(Status::NotFound) if is_stated(Some(leaf.value)) && !is_choice(leaf, schema) => Some(0.0),
             // The absence of a value has no place in the input, and a choice needs none.
             Some(Status::NotFound) | None => None,
@@ -77,12 +95,37 @@ pub fn scores(
     }
     let score = |((leaf, agreed), found): ((&Counterpart<'_>, &f64), &Option<f64>)| {
         let by_others = of_agreed.beside(leaf, *agreed);
-        let found = found.map(|found| of_found.beside(leaf, found));
+        let places = evidence.get(&leaf.path).and_then(|it| Places::of(it));
+        let support = places.map_or(1.0, |places| places.support(&claims));
+        let found = found.map(|found| of_found.beside(leaf, found) * support);
         let found = found.unwrap_or(if others.is_empty() { 0.5 } else { by_others });
         let score = if others.is_empty() { found } else { (1.0 - EVIDENCE) * by_others + EVIDENCE * found };
         LeafScore { path: leaf.path.clone(), score: score * form(leaf, schema) }
     };
     leaves.iter().zip(&agreed).zip(&found).map(score).collect()
+}
+
+/// The places of a value: how many there are, and the first one. Leaves with the same value have the same places.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Places {
+    count: usize,
+    first: usize,
+}
+
+impl Places {
+    /// Returns the places of a value that stands in the input; `None` if it does not, or if not all of them are known.
+    fn of(evidence: &Evidence) -> Option<Self> {
+        let count = evidence.spans.len();
+        let is_stated = matches!(evidence.status, Status::Exact | Status::Normalised);
+        let first = evidence.spans.iter().map(|span| span.start).min()?;
+        (is_stated && count < MAX_SPANS).then_some(Self { count, first })
+    }
+
+    /// Returns the places for each leaf that claims them, at most 1.
+    fn support(self, claims: &HashMap<Self, f64>) -> f64 {
+        let claims = claims.get(&self).copied().unwrap_or(1.0);
+        (self.count as f64 / claims).min(1.0)
+    }
 }
 
 /// The means of a figure by the member of each leaf, over all items.
@@ -93,6 +136,12 @@ impl Means {
     fn add(&mut self, leaf: &Counterpart<'_>, figure: f64) {
         let (sum, count) = self.0.entry(member(&leaf.path)).or_default();
         (*sum, *count) = (*sum + figure, *count + 1.0);
+    }
+
+    /// Returns the mean of the other leaves of a leaf's member; 0 if there are none.
+    fn without(&self, leaf: &Counterpart<'_>, own: f64) -> f64 {
+        let (sum, count) = self.0.get(&member(&leaf.path)).copied().unwrap_or_default();
+        (sum - own) / (count - 1.0).max(1.0)
     }
 
     /// Returns the figure of a leaf, drawn to the mean of its member.

@@ -13,7 +13,7 @@ use crate::record::{Leaf, Records};
 use crate::status::Status;
 
 /// The maximum number of places of a leaf in its evidence.
-const MAX_SPANS: usize = 32;
+pub(crate) const MAX_SPANS: usize = 32;
 
 /// A place in the input, in Unicode scalar values from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

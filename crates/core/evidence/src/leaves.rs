@@ -34,6 +34,11 @@ impl Counterpart<'_> {
     pub fn is_equal(&self) -> bool {
         is_equal(Some(self.value), self.other)
     }
+
+    /// Returns whether the other answer has the item, and says the same.
+    pub fn agrees(&self) -> bool {
+        self.has_item && self.is_equal()
+    }
 }
 
 /// Returns each leaf of a document with its counterpart in another answer. The items of lists are assigned to each other in any order,

@@ -318,11 +318,7 @@ impl Scoring<'_> {
             let right = counterparts(answer, expected);
             let evidence = index.as_ref().map(|index| index.evidence(answer, schema));
             let scored = scores(answer, others, evidence.as_deref(), schema).into_iter().zip(right);
-            let scored = scored.map(|(leaf, it)| Scored {
-                document,
-                score: leaf.score,
-                right: it.has_item && it.is_equal(),
-            });
+            let scored = scored.map(|(leaf, it)| Scored { document, score: leaf.score, right: it.agrees() });
             scored.collect::<Vec<_>>()
         };
         if let Some((merged, scored)) = &mut self.merged {

@@ -107,6 +107,44 @@ fn an_answer_that_differs_everywhere_hardly_counts() {
     assert!((0.0..=1.0).contains(&nothing[0].score), "answers without anything in common: {nothing:?}");
 }
 
+#[test]
+fn an_answer_that_writes_a_member_in_its_own_way_makes_none_of_its_values_doubtful() {
+    let rows = |date: &dyn Fn(usize) -> String| {
+        let row = |nth| json!({"n": nth, "of": format!("name {nth}"), "due": date(nth)});
+        json!({"rows": (0..8).map(row).collect::<Vec<_>>()})
+    };
+    let (value, same) = (rows(&|nth| format!("2024-01-1{nth}")), rows(&|nth| format!("2024-01-1{nth}")));
+    let own_way = rows(&|nth| format!("1{nth} January"));
+    let once = rows(&|nth| if nth == 3 { "2024-01-30".to_owned() } else { format!("2024-01-1{nth}") });
+    let score = |others: &[&Value]| {
+        let scores = scores(&value, others, None, None);
+        scores.iter().find(|it| it.path.to_string() == "$.rows[3].due").unwrap().score
+    };
+    let (systematic, single) = (score(&[&same, &own_way]), score(&[&same, &once]));
+    assert!(systematic > 0.9 && single < 0.8, "{systematic} {single}");
+    assert_eq!(systematic, score(&[&own_way, &same]), "in any order");
+    assert!(score(&[&own_way, &once]) < 0.5, "both differ");
+    assert!(score(&[&own_way]) < 0.2, "no third answer says which of the two is the odd one");
+}
+
+#[test]
+fn a_value_that_more_leaves_have_than_the_input_has_places_is_supported_by_a_share_of_a_place() {
+    let of = |input: &str, value: Value| {
+        let evidence = Index::new(input).evidence(&value, None);
+        scores(&value, &[], Some(&evidence), None).iter().map(|it| it.score).collect::<Vec<_>>()
+    };
+    for (input, value, expected) in [
+        ("Ada, Zed, 12, 12", json!({"a": "Ada", "b": "Zed", "c": 12, "d": 12}), vec![1.0; 4]),
+        ("Ada, Zed, 12", json!({"a": "Ada", "b": "Ada", "c": "Zed"}), vec![0.5, 0.5, 1.0]),
+        ("Ada owes 12", json!([12, 12, "12", 12]), vec![0.25; 4]),
+        ("Ada, Zed, Ada", json!({"a": "Ada", "b": "ada", "c": "Ada", "d": "Ada"}), vec![0.5; 4]),
+        // Of 32 places, more may exist than are known.
+        (&"Ada, ".repeat(32), json!(vec!["Ada"; 100]), vec![1.0; 100]),
+    ] {
+        assert_eq!(of(input, value.clone()), expected, "{input}: {value}");
+    }
+}
+
 fn document() -> impl Strategy<Value = Value> {
     let item = ("[a-c]{1,2}", 0_u8..3).prop_map(|(of, n)| json!({"of": of, "n": n}));
     ("[a-c]{0,2}", prop::collection::vec(item, 0..5))
