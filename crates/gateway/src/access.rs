@@ -39,7 +39,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// The client that makes a request; without a key where the service has none.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Client(pub(crate) Option<Key>);
+pub(crate) struct Client(pub(crate) Option<Arc<Key>>);
 
 impl Client {
     pub(crate) fn id(&self) -> Option<KeyId> {
@@ -112,7 +112,7 @@ impl Access {
             Problem::new(Kind::Unauthorized, "send an API key as `Authorization: Bearer …` or as `x-api-key`")
         })?;
         match ledger.find_key(presented, now) {
-            Ok(key) => Ok(Client(Some(key))),
+            Ok(key) => Ok(Client(Some(Arc::new(key)))),
             Err(formwork_ledger::KeyError::Ledger(error)) => Err(unknown(&error)),
             Err(error) => Err(Problem::new(Kind::Unauthorized, error.to_string())),
         }

@@ -7,6 +7,7 @@ use formwork_core::{Cost, Error, Outcome, Time, Usage, Violation};
 use formwork_ledger::{Hold, KeyId, RecordId, RunOutcome, RunRecord, StoredCall, ViolationRecord};
 use formwork_serve::Seat;
 use futures_util::FutureExt as _;
+use tokio::runtime::Handle;
 
 use crate::access::{Client, now};
 use crate::meter::Answered;
@@ -31,8 +32,8 @@ pub(crate) struct Record {
     is_run: bool,
     /// The model of the last call and its reason to stop, as the target names them.
     answered: Answered,
-    /// The service does not end before its records are written.
-    _settling: Arc<()>,
+    /// The service does not end before its records are written, and its reservations settled.
+    settling: Arc<()>,
 }
 
 impl Record {
@@ -44,7 +45,7 @@ impl Record {
     ) -> Box<Self> {
         let run = Some(Box::new(run));
         let (seen, answered) = (Seen::current(), Answered::default());
-        let _settling = shared.access.settling();
+        let settling = shared.access.settling();
         // It is passed on from one part of the request to the next, and it is large.
         Box::new(Self {
             client,
@@ -56,7 +57,7 @@ impl Record {
             seen,
             is_run: false,
             answered,
-            _settling,
+            settling,
         })
     }
 
@@ -74,6 +75,7 @@ impl Record {
         &self.shared
     }
 
+    /// Returns whether the cost of the request is reserved.
     pub(crate) const fn has_hold(&self) -> bool {
         self.hold.is_some()
     }
@@ -88,8 +90,8 @@ impl Record {
     }
 
     /// Writes the runs of a request, as one; `problem` is why their answer was not taken.
-    pub(crate) async fn runs(
-        mut self: Box<Self>,
+    pub(crate) fn runs(
+        &mut self,
         results: &[Result<Outcome<serde_json::Value>, Error>],
         problem: Option<&Problem>,
     ) {
@@ -132,15 +134,15 @@ impl Record {
             run.message = Some(left(&self.shared).message);
         }
         self.write(Box::new(run));
-        self.settle(cost.micro_usd).await;
+        self.settle(cost.micro_usd);
     }
 
     /// Ends the open call, whose answer was not validated, and writes it. `problem` is why the answer is not whole.
-    pub(crate) async fn passed(mut self: Box<Self>, usage: Usage, problem: Option<&Problem>) {
+    pub(crate) fn passed(&mut self, usage: Usage, problem: Option<&Problem>) {
         if let Some(made) = self.made.last_mut() {
             made.end(usage, None);
         }
-        self.calls(Vec::new(), problem).await;
+        self.calls(Vec::new(), problem);
     }
 
     /// Sets the model of the last call and its reason to stop, as the target names them (default: unknown).
@@ -154,8 +156,8 @@ impl Record {
     }
 
     /// Writes the calls that were made, and these after them; `problem` is the failure of the last one.
-    pub(crate) async fn calls(mut self: Box<Self>, made: Vec<Made>, problem: Option<&Problem>) {
-        self.end(made, problem, false).await;
+    pub(crate) fn calls(&mut self, made: Vec<Made>, problem: Option<&Problem>) {
+        self.end(made, problem, false);
     }
 
     /// Takes the run, with the calls that were made and these after them; `problem` is the failure of the last one.
@@ -190,34 +192,42 @@ impl Record {
     }
 
     /// Writes an answer from the cache.
-    pub(crate) async fn cached(mut self: Box<Self>) {
-        self.end(Vec::new(), None, true).await;
+    pub(crate) fn cached(&mut self) {
+        self.end(Vec::new(), None, true);
     }
 
     /// Passes a result on; a problem is what the request is refused with.
     ///
     /// # Errors
     /// The problem.
-    pub(crate) async fn checked<T>(&mut self, result: Result<T, Problem>) -> Result<T, Problem> {
-        if let Err(problem) = &result {
-            self.end(Vec::new(), Some(problem), false).await;
-        }
-        result
+    pub(crate) fn checked<T>(&mut self, result: Result<T, Problem>) -> Result<T, Problem> {
+        result.inspect_err(|problem| self.end(Vec::new(), Some(problem), false))
     }
 
     /// Writes the calls that were made, and these after them.
-    async fn end(&mut self, made: Vec<Made>, problem: Option<&Problem>, is_cached: bool) {
+    fn end(&mut self, made: Vec<Made>, problem: Option<&Problem>, is_cached: bool) {
         let Some(mut run) = self.summed(made, problem) else { return };
         run.cached = is_cached;
         let cost = run.micro_usd;
         self.write(run);
-        self.settle(cost).await;
+        self.settle(cost);
     }
 
-    /// Settles the reservation; at its full amount if the cost is unknown.
-    async fn settle(&mut self, cost: Option<u64>) {
-        if let (Some(hold), Some(cost)) = (self.hold.take(), cost) {
-            settle(&self.shared, hold, cost).await;
+    /// Settles the reservation; at its full amount if the cost is unknown. The response does not wait for the file.
+    fn settle(&mut self, cost: Option<u64>) {
+        let (Some(hold), Some(cost)) = (self.hold.take(), cost) else { return };
+        let (shared, settling) = (Arc::clone(&self.shared), Arc::clone(&self.settling));
+        let settled = async move {
+            if let Err(error) = hold.settle(cost).await {
+                tracing::warn!(target: "formwork_gateway", %error, "what a request has cost could not be written");
+            }
+            shared.access.settled();
+            drop(settling);
+        };
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(settled)),
+            // The process ends. The first poll hands the amount to the ledger's thread.
+            Err(_) => drop(settled.now_or_never()),
         }
     }
 
@@ -312,9 +322,8 @@ impl Drop for Record {
         if self.is_run {
             // The reservation counts as spent, because the calls are unknown.
             run.micro_usd = self.hold.is_none().then_some(0);
-        } else if let (Some(cost), Some(hold)) = (run.micro_usd, self.hold.take()) {
-            // The first poll hands the amount to the ledger's thread; the rest waits for the file.
-            settle(&self.shared, hold, cost).now_or_never();
+        } else {
+            self.settle(run.micro_usd);
         }
         self.write(run);
     }
@@ -329,14 +338,6 @@ pub(crate) fn spent(shared: &Shared, made: &[Made]) -> (Usage, Cost) {
     };
     let cost = made.iter().try_fold(Cost::default(), |sum, made| Some(sum.plus(price(made)?)));
     (usage, cost.unwrap_or_else(|| usage.unpriced()))
-}
-
-/// Settles a reservation at what the calls have cost.
-async fn settle(shared: &Shared, hold: Hold, cost: u64) {
-    if let Err(error) = hold.settle(cost).await {
-        tracing::warn!(target: "formwork_gateway", %error, "what a request has cost could not be written");
-    }
-    shared.access.settled();
 }
 
 /// Returns the problem of a request that ends without a reader of its response.

@@ -76,7 +76,8 @@ impl Cache {
             };
             cell.get_or_init(made).await.clone()
         });
-        let compiled = tokio::time::timeout(within, compiled).await.ok()?.ok()?;
+        // Requests that find their contract compiled hold no place for this.
+        let compiled = Box::pin(tokio::time::timeout(within, compiled)).await.ok()?.ok()?;
         Some((compiled, was_there))
     }
 

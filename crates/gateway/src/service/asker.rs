@@ -43,7 +43,7 @@ pub(super) struct Asker {
     client: Client,
     /// The place of the request among the open ones of its key.
     seat: Option<Seat<KeyId>>,
-    pub(super) options: Options,
+    pub(super) options: Box<Options>,
     /// The address of a client without a key.
     peer: Option<Peer>,
     /// The targets of the model that it asks for.
@@ -63,7 +63,7 @@ impl Asker {
         }
         let seat = shared.access.count(&client)?;
         let peer = parts.extensions.get().filter(|_| client.0.is_none()).copied();
-        let options = Options::of(&parts.headers)?;
+        let options = Box::new(Options::of(&parts.headers)?);
         let text = text(&shared, &parts.headers, body).await?;
         let path = parts.uri.path().to_owned();
         Ok((Self { shared, path, client, seat, options, peer, targets: Vec::new() }, parts.headers, text))
@@ -115,7 +115,7 @@ impl Asker {
 pub(super) struct Begun {
     pub(super) shared: Arc<Shared>,
     pub(super) client: Client,
-    pub(super) options: Options,
+    pub(super) options: Box<Options>,
     pub(super) targets: Vec<usize>,
     pub(super) record: Box<Record>,
     pub(super) id: RecordId,

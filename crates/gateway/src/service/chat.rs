@@ -55,7 +55,7 @@ async fn work(
         let mut open = None;
         if is_stream {
             let opened = Open::new(&begun.shared, &begun.client);
-            open = Some(Box::pin(begun.record.checked(opened)).await?);
+            open = Some(begun.record.checked(opened)?);
         }
         let pass = Pass {
             protocols: &[own],
@@ -85,7 +85,8 @@ async fn work(
     let meta = Meta { run: id.to_string(), model, created: now(), ignored: Vec::new() };
     let warnings = Vec::new();
     let (given, unsent, named) = (None, Vec::new(), None);
-    let job = Job {
+    // It is passed on from one step to the next, and it is large.
+    let job = Box::new(Job {
         shared,
         protocol,
         ask,
@@ -101,7 +102,7 @@ async fn work(
         given,
         unsent,
         named,
-    };
+    });
     Box::pin(understood(job, document, headers)).await
 }
 
@@ -119,9 +120,13 @@ fn plain(model: String, document: &Document<'_>) -> Ask {
 }
 
 /// Answers a request that is not passed on as it is.
-async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) -> Result<Response, Problem> {
+async fn understood(
+    mut job: Box<Job>,
+    document: Document<'_>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let read = read(&job, document);
-    let Read { mut ask, warnings, way, mut given, only } = job.record.checked(read).await?;
+    let Read { mut ask, warnings, way, mut given, only } = job.record.checked(read)?;
     if ask.want == Want::Text && job.options.contract.is_none() {
         ask.ignored.extend(job.options.of_contracts().map(str::to_owned));
     }
@@ -130,14 +135,14 @@ async fn understood(mut job: Job, document: Document<'_>, headers: HeaderMap) ->
         job.give(given.take(), only.is_some(), &headers);
     }
     let prepared = Box::pin(job.prepared(way == Way::Native)).await;
-    let spec = job.record.checked(prepared).await?;
+    let spec = job.record.checked(prepared)?;
     if way == Way::Native {
         job = match Box::pin(native::answer(job, (given, only), headers)).await {
             Ok(response) => return response,
             Err(job) => job,
         };
         let rules = job.rules_hold();
-        job.record.checked(rules).await?;
+        job.record.checked(rules)?;
     }
     match (spec.filter(|_| !job.is_talk()), job.ask.stream) {
         (Some((spec, instructions)), true) => Box::pin(stream::contract(job, spec, instructions)).await,

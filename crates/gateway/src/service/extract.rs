@@ -130,7 +130,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let Begun { shared, client, options, targets, mut record, id, turn, .. } =
         asker.begin(Some(&text), Some(cost)).await?;
     let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;
-    let ready = record.checked(ready).await?;
+    let ready = record.checked(ready)?;
     shared.metrics.contract(ready.was_compiled);
     let digest = ready.extractor.plan().schema_digest().to_owned();
     record.change(|run| run.with_contract(Some(spec.name.clone()), Some(digest)));
@@ -210,7 +210,7 @@ fn body(id: RecordId, result: &Result<Outcome<Value>, Error>, evidence: bool) ->
 }
 
 async fn whole(prepared: Prepared) -> Result<Response, Problem> {
-    let Prepared { ready, input, record, id, turn, evidence, warned, .. } = prepared;
+    let Prepared { ready, input, mut record, id, turn, evidence, warned, .. } = prepared;
     let cancel = CancellationToken::new();
     let extraction = ready.extraction(input, 0, &cancel);
     let run = async move {
@@ -219,7 +219,7 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
         warn(&mut result, &warned);
         let warned = warnings(result.as_ref().map(|outcome| &*outcome.warnings).unwrap_or_default());
         let body = body(id, &result, evidence).map(|body| (body, calls(&result).len(), warned));
-        record.runs(&[result], None).await;
+        record.runs(&[result], None);
         body
     };
     let (body, calls, warned) = Kept::new(run, cancel).await?;
@@ -230,7 +230,7 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
 
 async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     let Prepared { shared, ready, input, mut record, id, client, turn, evidence, warned } = prepared;
-    let open = record.checked(Open::new(&shared, &client)).await?;
+    let open = record.checked(Open::new(&shared, &client))?;
     let cancel = CancellationToken::new();
     let updates = ready.extraction(input, 0, &cancel).stream();
     let (mut client, response) = stream::Client::new(&shared, &turn, EVENTS, COMMENT.to_vec());
@@ -250,7 +250,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
             Ok(body) => event("done", &body),
             Err(problem) => event("error", &OpenAi.problem(&problem)),
         };
-        record.runs(&[result], None).await;
+        record.runs(&[result], None);
         client.send(last).await;
     }));
     Ok(([(header::CACHE_CONTROL, "no-store")], response).into_response())

@@ -40,7 +40,7 @@ pub(super) struct Job {
     /// The extent of the request's prompt.
     pub(super) prompt: Extent,
     pub(super) targets: Vec<usize>,
-    pub(super) options: Options,
+    pub(super) options: Box<Options>,
     pub(super) meta: Meta,
     pub(super) client: Client,
     pub(super) record: Box<Record>,
@@ -258,7 +258,7 @@ impl Job {
         spec: &Spec,
     ) -> Result<(Ready, Option<Digests>, Option<Reply>), Problem> {
         let ready = Box::pin(self.ready(spec)).await;
-        let ready = self.record.checked(ready).await?;
+        let ready = self.record.checked(ready)?;
         self.record.runs_now();
         let name = Some(spec.name.clone());
         let digest = Some(ready.extractor.plan().schema_digest().to_owned());
@@ -291,14 +291,14 @@ impl Job {
 
     /// Answers with the value of a contract.
     pub(super) async fn contract(
-        mut self,
+        mut self: Box<Self>,
         spec: Spec,
         instructions: Option<Message>,
     ) -> Result<Response, Problem> {
         let (ready, digests, cached) = self.begun(&spec).await?;
         if let Some(reply) = cached {
             let response = from_cache(self.respond(&reply, None), true);
-            self.record.cached().await;
+            self.record.cached();
             return Ok(response);
         }
         let heard = self.heard();
@@ -312,7 +312,7 @@ impl Job {
                 response = response.map(|response| from_cache(response, false));
             }
             self.cache(digests, &results);
-            self.record.runs(&results, None).await;
+            self.record.runs(&results, None);
             response
         };
         // If the client disconnects, the runs are cancelled, and still recorded and settled.

@@ -34,7 +34,7 @@ const MAX_RESPONSE: usize = 64 << 20;
 
 /// A request that is passed on, its tools and its format.
 struct Native {
-    job: Job,
+    job: Box<Job>,
     /// Whether usage is asked for that the client does not expect.
     adds_usage: bool,
     body: Value,
@@ -51,14 +51,14 @@ struct Native {
 /// is given back if the next one has another, or if the target refuses a schema that is lowered for it otherwise. `only` is the problem
 /// of a request that no target of another protocol can answer.
 pub(super) async fn answer(
-    mut job: Job,
+    mut job: Box<Job>,
     (mut body, only): (Value, Option<Problem>),
     headers: HeaderMap,
-) -> Result<Result<Response, Problem>, Job> {
+) -> Result<Result<Response, Problem>, Box<Job>> {
     let protocol = job.protocol.own().0;
     let can_lower = only.is_none() && matches!(job.ask.want, Want::Call(_) | Want::Json { .. });
     let judge = Judge::of(&job).await;
-    let mut judge = match job.record.checked(judge).await {
+    let mut judge = match job.record.checked(judge) {
         Ok(judge) => judge,
         Err(problem) => return Ok(Err(problem)),
     };
@@ -82,9 +82,9 @@ pub(super) async fn answer(
             let Some(problem) = only else { return Err(native.job) };
             // The target that takes such a request has failed, and the next one does not.
             let problem = native.failure.take().unwrap_or(problem);
-            return Ok(native.job.record.checked(Err(problem)).await);
+            return Ok(native.job.record.checked(Err(problem)));
         }
-        Err(problem) => return Ok(native.failed(problem).await),
+        Err(problem) => return Ok(native.failed(problem)),
     };
     if can_lower && response.status().is_client_error() {
         // The run that follows asks with another schema.
@@ -110,10 +110,10 @@ impl Native {
         match self.judged(head, body).await {
             Ok(response) => {
                 let refused = refusal(response.status());
-                self.record(refused.as_ref()).await;
+                self.record(refused.as_ref());
                 Ok(response)
             }
-            Err(problem) => self.failed(problem).await,
+            Err(problem) => self.failed(problem),
         }
     }
 
@@ -213,23 +213,23 @@ impl Native {
     async fn stream(mut self, body: formwork_wire::Body) -> Result<Response, Problem> {
         let (mut line, guard, response) = match open(&self.job) {
             Ok(opened) => opened,
-            Err(problem) => return self.failed(problem).await,
+            Err(problem) => return self.failed(problem),
         };
         tokio::spawn(with_trace(trace_here(), async move {
             let _guard = guard;
             let until = self.job.until;
             let relayed = tokio::time::timeout_at(until, self.relay(&mut line, body)).await;
             match relayed.unwrap_or_else(|_| Err(late())) {
-                Ok(true) => self.record(None).await,
+                Ok(true) => self.record(None),
                 Ok(false) => {
                     let left = left(&self.job.shared);
-                    self.record(Some(&left)).await;
+                    self.record(Some(&left));
                 }
                 Err(problem) => {
                     // Clients take no error before the first event.
                     let first = if self.is_shown { Vec::new() } else { line.frames.open() };
                     let last = [first, line.frames.fail(&problem)].concat();
-                    self.record(Some(&problem)).await;
+                    self.record(Some(&problem));
                     line.send(last).await;
                 }
             }
@@ -376,17 +376,17 @@ impl Native {
         made.end(meter.usage(self.job.prompt, is_whole), wrong.map(|wrong| wrong.violations.as_slice()));
     }
 
-    async fn failed(self, problem: Problem) -> Result<Response, Problem> {
-        self.record(Some(&problem)).await;
+    fn failed(self, problem: Problem) -> Result<Response, Problem> {
+        self.record(Some(&problem));
         Err(problem)
     }
 
-    async fn record(mut self, problem: Option<&Problem>) {
+    fn record(mut self, problem: Option<&Problem>) {
         if self.job.record.made.last().is_some_and(|made| !made.has_ended()) {
             self.end_call(&Turn::default(), None, false);
         }
-        let Job { record, ask, warnings, .. } = &mut self.job;
+        let Job { record, ask, warnings, .. } = &mut *self.job;
         record.change(|run| self.judge.noted(&ask.want, run, std::mem::take(warnings)));
-        self.job.record.calls(Vec::new(), problem).await;
+        self.job.record.calls(Vec::new(), problem);
     }
 }

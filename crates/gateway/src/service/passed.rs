@@ -9,8 +9,7 @@ use axum::response::Response;
 use formwork::providers::Raw;
 use formwork_core::{Fault, FaultKind, Usage};
 use formwork_serve::Turn;
-use futures_util::{FutureExt as _, Stream};
-use tokio::runtime::Handle;
+use futures_util::Stream;
 
 use super::asker::Begun;
 use super::open::Open;
@@ -37,7 +36,7 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         Ok(Some(sent)) => sent,
         Ok(None) => return Err(begun),
         Err(problem) => {
-            Box::pin(begun.record.calls(Vec::new(), Some(&problem))).await;
+            begun.record.calls(Vec::new(), Some(&problem));
             return Ok(Err(problem));
         }
     };
@@ -217,13 +216,7 @@ impl Held {
             true => Usage::default(),
             false => self.meter.usage(self.prompt, self.is_whole),
         };
-        if !record.has_hold() {
-            // Nothing waits for a file then, and a task costs as much as all of the record.
-            record.passed(usage, problem.as_ref()).now_or_never();
-        } else if let Ok(runtime) = Handle::try_current() {
-            // Without a runtime the process ends.
-            runtime.spawn(async move { record.passed(usage, problem.as_ref()).await });
-        }
+        record.passed(usage, problem.as_ref());
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn reserve(
     bounds: &mut Bounds,
 ) -> Result<(), Problem> {
     let held = reserved(shared, client, cost, targets, *bounds, record.id()).await;
-    let (hold, limit) = record.checked(held).await?;
+    let (hold, limit) = record.checked(held)?;
     record.hold(hold);
     bounds.budget = limit;
     Ok(())

@@ -127,8 +127,8 @@ impl Routes {
             response
         };
         match is_once {
-            true => self
-                .repeated(Arc::clone(seen), request, call)
+            // Few requests have a key, and all would hold its place.
+            true => Box::pin(self.repeated(Arc::clone(seen), request, call))
                 .await
                 .unwrap_or_else(|problem| refused(protocol, &problem)),
             false => call(request).await,

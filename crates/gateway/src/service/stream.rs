@@ -164,16 +164,16 @@ pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
 
 /// Answers with the value of a contract: the head at once, the value when it is certain; or the first attempt as it comes.
 pub(super) async fn contract(
-    mut job: Job,
+    mut job: Box<Job>,
     spec: Spec,
     instructions: Option<Message>,
 ) -> Result<Response, Problem> {
     let (ready, digests, cached) = job.begun(&spec).await?;
     let opened = open(&job);
-    let (mut line, guard, mut response) = job.record.checked(opened).await?;
+    let (mut line, guard, mut response) = job.record.checked(opened)?;
     if let Some(reply) = cached {
         let events = [line.frames.open(), line.close(&reply)].concat();
-        job.record.cached().await;
+        job.record.cached();
         *response.body_mut() = written(&events, line.media_type).into();
         return Ok(from_cache(response, true));
     }
@@ -234,7 +234,7 @@ pub(super) async fn contract(
             }
             (Err(problem), None) => written(&line.frames.fail(problem), line.media_type),
         };
-        job.record.runs(&results, reply.as_ref().err()).await;
+        job.record.runs(&results, reply.as_ref().err());
         line.client.send(last).await;
     }));
     Ok(response)

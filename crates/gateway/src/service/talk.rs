@@ -57,9 +57,9 @@ struct OpenCall<'j> {
 }
 
 /// Answers with a whole response.
-pub(super) async fn whole(mut job: Job) -> Result<Response, Problem> {
+pub(super) async fn whole(mut job: Box<Job>) -> Result<Response, Problem> {
     let judge = Judge::of(&job).await;
-    let judge = job.record.checked(judge).await?;
+    let judge = job.record.checked(judge)?;
     job.record.runs_now();
     let cancel = CancellationToken::new();
     let has_left = cancel.clone();
@@ -68,18 +68,18 @@ pub(super) async fn whole(mut job: Job) -> Result<Response, Problem> {
         let warnings = result.as_ref().map(|reply| reply.warnings.clone()).unwrap_or_default();
         let response = result.map(|reply| job.respond(&reply, None));
         job.record.change(|run| judge.noted(&job.ask.want, run, warnings));
-        job.record.calls(made, response.as_ref().err()).await;
+        job.record.calls(made, response.as_ref().err());
         response
     };
     Kept::new(run, cancel).await
 }
 
 /// Answers with a stream. Text that needs no judgement is sent as it comes, all else once it holds.
-pub(super) async fn stream(mut job: Job) -> Result<Response, Problem> {
+pub(super) async fn stream(mut job: Box<Job>) -> Result<Response, Problem> {
     let judge = Judge::of(&job).await;
-    let judge = job.record.checked(judge).await?;
+    let judge = job.record.checked(judge)?;
     let opened = open(&job);
-    let (mut line, guard, response) = job.record.checked(opened).await?;
+    let (mut line, guard, response) = job.record.checked(opened)?;
     job.record.runs_now();
     tokio::spawn(with_trace(trace_here(), async move {
         let _guard = guard;
@@ -92,7 +92,7 @@ pub(super) async fn stream(mut job: Job) -> Result<Response, Problem> {
         };
         let warnings = result.as_ref().map(|reply| reply.warnings.clone()).unwrap_or_default();
         job.record.change(|run| judge.noted(&job.ask.want, run, warnings));
-        job.record.calls(made, result.as_ref().err()).await;
+        job.record.calls(made, result.as_ref().err());
         line.send(last).await;
     }));
     Ok(response)

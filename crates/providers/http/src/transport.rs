@@ -302,7 +302,8 @@ impl HttpTransport {
             }
             let url = self.settings.base.join(&head.uri)?;
             let request = || request_of(head.method.clone(), url.clone(), headers.clone(), body.clone());
-            let mut response = self.exchange(request, &url, &host, deadline).await?;
+            // Requests over connections of our own hold no place for this one.
+            let mut response = Box::pin(self.exchange(request, &url, &host, deadline)).await?;
             let mut out = Response::new(());
             (*out.status_mut(), *out.version_mut(), *out.headers_mut()) =
                 (response.status(), response.version(), std::mem::take(response.headers_mut()));
@@ -319,14 +320,17 @@ impl HttpTransport {
                     parts.headers.clone_from(&headers);
                     credentials.authorize(&mut parts, &body, refused).await.map(|()| parts.headers)
                 };
-                let first = authorized(None).await?;
-                let response = send(&first).await?;
-                match response.status() {
-                    StatusCode::UNAUTHORIZED if credentials.can_renew() => {
-                        send(&authorized(Some(&first)).await?).await?
+                let sent = async {
+                    let first = authorized(None).await?;
+                    let response = send(&first).await?;
+                    match response.status() {
+                        StatusCode::UNAUTHORIZED if credentials.can_renew() => {
+                            send(&authorized(Some(&first)).await?).await
+                        }
+                        _ => Ok(response),
                     }
-                    _ => response,
-                }
+                };
+                Box::pin(sent).await?
             }
         };
         if response.status().is_success() {

@@ -57,8 +57,8 @@ async fn listen(
     };
     *began = true;
     // Reasoning and answer have separate watches, because both may start with the same text.
-    let (watch, mut thinking) = (Watch::default(), Watched::new(Watch::over_prose()));
-    let mut watch = Watched::new(if call.ends_loops { Watch::for_tiny_model() } else { watch });
+    let mut thinking = Watched::new(Watch::over_prose());
+    let mut watch = Watched::new(if call.ends_loops { Watch::for_tiny_model() } else { Watch::default() });
     let (mut followed, mut pieces) = (0, 0);
     loop {
         let delta = match interrupt.or(answer.next()).await? {

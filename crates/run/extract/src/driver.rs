@@ -188,11 +188,9 @@ impl Driver {
         let drive =
             Drive { parts: &self.parts, plan, cancel, observers, journal, skipped, needs_notice: false };
         let answers = self.parts.longest.of(plan);
-        *run = run
-            .with_jitter(RandomState::new().hash_one("jitter"))
-            .with_longest_answer(answers.longest)
-            .with_likely_reask(answers.expects_reask())
-            .with_advice(advice);
+        run.set_jitter(RandomState::new().hash_one("jitter"));
+        run.set_earlier(answers.longest, answers.expects_reask());
+        run.set_advice(advice);
         // Boxed, because futures are copied whole into those that contain them.
         let (result, decoded) = Box::pin(drive.finish(run)).instrument(span.clone()).await;
         trace::record(&span, &result);

@@ -6,7 +6,7 @@ use crate::{Fault, SamplingParameter, Time};
 
 /// The answers of [`Health`](crate::Health) to the questions of a run: which target, which output mode, which bounds.
 ///
-/// A driver passes it to [`Run::with_advice`](crate::Run::with_advice). The default advice is that of a process without
+/// A driver passes it to [`Run::set_advice`](crate::Run::set_advice). The default advice is that of a process without
 /// observations.
 ///
 /// ```

@@ -24,11 +24,10 @@ const TIME_ENOUGH: Duration = Duration::from_secs(10);
 impl Run {
     /// Sets the advice of [`Health`](crate::Health) about the targets of the plan (default: that of a process without
     /// observations). No effect after the first step.
-    pub fn with_advice(mut self, advice: Advice) -> Self {
+    pub fn set_advice(&mut self, advice: Advice) {
         if self.started.is_none() {
             self.position.advice = advice;
         }
-        self
     }
 
     /// Returns the evidence since the last call of this method, for [`Health`](crate::Health). A driver calls it after each event:

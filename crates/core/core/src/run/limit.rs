@@ -54,23 +54,15 @@ const MAX_PAID: u32 = 8192;
 const MIN_LEFT: u32 = 256;
 
 impl Run {
-    /// Sets the number of tokens of the longest complete answer that earlier runs got for this contract, reasoning included
-    /// (default: 0, none is known). Under a budget, the token limit of a call is at least four times this number. No effect after
-    /// the first step.
-    pub fn with_longest_answer(mut self, tokens: u64) -> Self {
+    /// Sets what earlier runs with this contract have shown (default: nothing): the number of tokens of their longest complete answer,
+    /// reasoning included, and whether a second call is likely, by their [calls](Self::answers). Under a budget, the token limit of a
+    /// call is at least four times this number; if a second call is likely, the first one already asks for a prompt cache. No effect
+    /// after the first step.
+    pub fn set_earlier(&mut self, longest_answer: u64, is_reask_likely: bool) {
         if self.started.is_none() {
-            self.size.saw(tokens);
+            self.size.saw(longest_answer);
+            self.expects_reask = is_reask_likely;
         }
-        self
-    }
-
-    /// Sets whether a second call is likely, from the [calls](Self::answers) of earlier runs with this contract (default: `false`).
-    /// Then the first call already asks for a prompt cache. No effect after the first step.
-    pub const fn with_likely_reask(mut self, is_likely: bool) -> Self {
-        if self.started.is_none() {
-            self.expects_reask = is_likely;
-        }
-        self
     }
 
     /// Returns the number of answers so far, whole ones and patches.
@@ -79,7 +71,7 @@ impl Run {
     }
 
     /// Returns the number of tokens of the longest complete answer of this run and of
-    /// [earlier runs](Self::with_longest_answer); 0 if there is none.
+    /// [earlier runs](Self::set_earlier); 0 if there is none.
     pub const fn longest_answer(&self) -> u64 {
         self.size.longest
     }

@@ -191,11 +191,10 @@ impl Run {
 
     /// Sets the seed of the jitter of delays, for inputs without a seed (default: no jitter). A driver takes it from the
     /// operating system. No effect after the first step.
-    pub const fn with_jitter(mut self, seed: u64) -> Self {
+    pub const fn set_jitter(&mut self, seed: u64) {
         if self.started.is_none() {
             self.jitter = Some(seed);
         }
-        self
     }
 
     /// Returns the driver's next step at the time `now`.

@@ -288,7 +288,7 @@ fn the_time_for_which_a_target_is_out_of_service_does_not_pass_while_a_run_is_st
     let plan = Plan::new(contract(), vec![target("one"), target("other")]).build().unwrap();
     for (stored, expected) in [(0, 0), (100_000, 0)] {
         let out = [(1, Time(11_000))];
-        let mut run = Run::new(&plan, input()).with_advice(out_of_service(out));
+        let mut run = run_with(Run::new(&plan, input()), out_of_service(out));
         let Step::Call { id, call, .. } = run.step(&plan, Time(1_000)).unwrap() else { panic!() };
         let mut run = run.resumed(Time(1_000), Time(1_000 + stored));
         let now = Time(1_001 + stored);

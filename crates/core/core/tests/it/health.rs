@@ -33,7 +33,7 @@ const USUAL: First = (0, true, false);
 /// Returns the first call of the next run.
 fn next(health: &mut Health, plan: &Plan, now: Time) -> First {
     let advice = health.advise(plan, &Thresholds::default(), now, false);
-    let mut run = Run::new(plan, input()).with_advice(advice);
+    let mut run = run_with(Run::new(plan, input()), advice);
     let Step::Call { target, call, .. } = run.step(plan, now).unwrap() else { panic!() };
     (target, call.enforcement() == Enforcement::Schema, !call.lowered.bounds.is_empty())
 }
@@ -328,7 +328,7 @@ fn runs_fail_fast_only_after_one_has_waited_for_every_target_in_vain() {
     let plan = pair();
     let fails = |health: &mut Health, now| {
         let advice = health.advise(&plan, &Thresholds::default(), now, true);
-        let mut run = Run::new(&plan, input()).with_advice(advice);
+        let mut run = run_with(Run::new(&plan, input()), advice);
         !matches!(run.step(&plan, now), Ok(Step::Call { .. }))
     };
     let mut health = Health::new();
@@ -355,7 +355,7 @@ fn played(plan: &Plan, thresholds: &Thresholds, script: &[(u64, u64, Shown)], at
         health.record(&evidence, thresholds);
     }
     let advice = health.advise(plan, thresholds, after(at), false);
-    let mut run = Run::new(plan, input()).with_advice(advice);
+    let mut run = run_with(Run::new(plan, input()), advice);
     let Step::Call { target, call, .. } = run.step(plan, after(at)).unwrap() else { panic!() };
     (target, call.enforcement() == Enforcement::Schema, !call.lowered.bounds.is_empty())
 }
@@ -407,8 +407,7 @@ fn each_threshold_changes_the_outcome() {
             health.record(&evidence, &thresholds);
         }
         let advice = health.advise(&plan, &thresholds, START, false);
-        let Step::Call { call, .. } =
-            Run::new(&plan, input()).with_advice(advice).step(&plan, START).unwrap()
+        let Step::Call { call, .. } = run_with(Run::new(&plan, input()), advice).step(&plan, START).unwrap()
         else {
             panic!()
         };

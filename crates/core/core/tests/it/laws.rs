@@ -289,7 +289,7 @@ fn any_script() -> impl Strategy<Value = Vec<Reply>> {
 
 /// Drives a run; if `stored`, it is serialised and read back before every step.
 fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: bool) -> (Vec<Step>, String) {
-    let run = Run::new(plan, input().with_seed(seed)).with_advice(starting_in(starts));
+    let run = run_with(Run::new(plan, input().with_seed(seed)), starting_in(starts));
     let (mut run, mut now, mut steps, mut calls) = (run, Time(0), Vec::new(), 0);
     loop {
         if stored {
@@ -401,7 +401,7 @@ proptest! {
         let first = drive(&plan, input(), &script).run;
         let mut starts = vec![0; 2];
         first.observations().for_each(|observation| starts[observation.target] = observation.mode + 1);
-        let mut run = Run::new(&plan, input()).with_advice(starting_in(&starts));
+        let mut run = run_with(Run::new(&plan, input()), starting_in(&starts));
         let mut calls = 0;
         loop {
             match run.step(&plan, Time(u64::MAX / 2)).unwrap() {

@@ -159,7 +159,7 @@ fn targets_that_are_out_of_service_are_omitted_as_long_as_there_is_another_one()
         (2, vec![(1, until(30))], vec![WRONG, WRONG, RIGHT], vec![(0, 0), (0, 0), (1, 0)]),
     ] {
         let plan = planned(count, Policy::new(3));
-        let run = Run::new(&plan, input()).with_advice(out_of_service(out.clone()));
+        let run = run_with(Run::new(&plan, input()), out_of_service(out.clone()));
         let driven = drive_run(&plan, run, &script);
         assert_eq!(paced(&driven), expected, "{out:?}: {script:?}");
         assert!(driven.run.finish().is_ok());
@@ -253,12 +253,12 @@ fn jitter_is_drawn_from_the_drivers_number_where_the_input_has_no_seed() {
     let plan = planned(1, Policy::new(1).with_backoff(backoff));
     let wait = |run: Run| paced(&drive_run(&plan, run, &[Reply::Fails(FaultKind::Overloaded), RIGHT]))[1].1;
     assert_eq!(wait(Run::new(&plan, input())), 40);
-    let drawn: Vec<u64> = (0..20).map(|seed| wait(Run::new(&plan, input()).with_jitter(seed))).collect();
+    let drawn: Vec<u64> = (0..20).map(|seed| wait(jittered(Run::new(&plan, input()), seed))).collect();
     assert!(
         drawn.iter().all(|wait| (40..50).contains(wait)) && drawn.iter().any(|wait| *wait != drawn[0]),
         "{drawn:?}"
     );
-    let seeded = |jitter| wait(Run::new(&plan, input().with_seed(7)).with_jitter(jitter));
+    let seeded = |jitter| wait(jittered(Run::new(&plan, input().with_seed(7)), jitter));
     assert_eq!(seeded(1), seeded(2), "the seed decides");
 }
 
@@ -305,7 +305,7 @@ fn a_run_that_fails_fast_waits_for_no_target_that_is_out_of_service() {
     ] {
         let plan = planned(1, Policy::new(2));
         let until = |seconds| (0, Time(1_000).after(Duration::from_secs(seconds)));
-        let run = Run::new(&plan, input()).with_advice(out_of_service(out.map(until)).with_fail_fast());
+        let run = run_with(Run::new(&plan, input()), out_of_service(out.map(until)).with_fail_fast());
         let driven = drive_run(&plan, run, &[script]);
         let called = driven.calls.len();
         assert_eq!((called, driven.run.finish().is_ok()), (calls, is_answered), "{out:?}");

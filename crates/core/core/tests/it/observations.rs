@@ -72,7 +72,7 @@ fn a_parameter_of_sampling_that_is_refused_is_omitted_and_the_call_made_again() 
     assert!(words[0].starts_with("target `primary` refused `temperature`, which is left out from now on: "));
     // The next run starts with what this one learnt, and limits of tokens stay.
     let known = TargetAdvice::default().with_refused_sampling([SamplingParameter::Temperature]);
-    let run = Run::new(&plan, input()).with_advice(Advice::new([known]));
+    let run = run_with(Run::new(&plan, input()), Advice::new([known]));
     let run = drive_run(&plan, run, &[Reply::Says(GOOD)]).run;
     assert_eq!(
         (run.ledger().len(), run.ledger()[0].skipped.as_slice()),
@@ -239,7 +239,7 @@ fn an_answer_in_a_weaker_mode_has_a_warning_with_the_reason() {
             Some(": scripted"),
         ),
     ] {
-        let run = drive_run(&plan, Run::new(&plan, input()).with_advice(advice), &script).run;
+        let run = drive_run(&plan, run_with(Run::new(&plan, input()), advice), &script).run;
         let warnings = run.finish().unwrap().warnings;
         let said: Vec<_> = warnings
             .iter()
@@ -262,7 +262,7 @@ fn after_prose_the_mode_stays_except_in_a_trial() {
     ] {
         let plan = plan(Policy::new(2).with_patching(Patching::Never));
         let advice = if is_trial { TargetAdvice::default().with_trial() } else { TargetAdvice::default() };
-        let run = Run::new(&plan, input()).with_advice(Advice::new([advice]));
+        let run = run_with(Run::new(&plan, input()), Advice::new([advice]));
         let run = drive_run(&plan, run, &[Reply::Says(first), Reply::Says(GOOD)]).run;
         let dialects: Vec<_> = run.ledger().iter().map(|call| call.dialect.as_str()).collect();
         assert_eq!(dialects, ["strict", second], "{is_trial}: {first}");
@@ -305,13 +305,13 @@ fn a_run_starts_on_the_modes_that_it_is_given() {
     let targets = || vec![target("one"), target("two")];
     let plan = Plan::new(contract(), targets()).with_policy(Policy::default()).build().unwrap();
     let dialects = |starts: &[usize], script: &[Reply]| -> Vec<String> {
-        let mut run = Run::new(&plan, input()).with_advice(starting_in(starts));
+        let mut run = run_with(Run::new(&plan, input()), starting_in(starts));
         let mut replies = script.iter();
         while let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() {
             let Some(reply) = replies.next() else { break };
             run.on(&plan, Time(0), reply.event(id, &call)).unwrap();
             // A run that has begun relies on its own observations.
-            run = run.with_advice(starting_in(&[9, 9]));
+            run = run_with(run, starting_in(&[9, 9]));
         }
         run.ledger().iter().map(|call| format!("{} {}", call.target, call.dialect)).collect()
     };

@@ -111,7 +111,7 @@ fn targets_for_which_bounds_are_no_remedy_or_decided_about_stay_as_they_are() {
         assert_eq!((bounds(&driven), kinds(&driven)), (vec![first, second], vec![]));
         // The observations of other runs do not apply to it either.
         let mut run =
-            Run::new(&plan, input()).with_advice(Advice::new([TargetAdvice::default().with_bounds()]));
+            run_with(Run::new(&plan, input()), Advice::new([TargetAdvice::default().with_bounds()]));
         let Step::Call { call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         assert_eq!(call.lowered.bounds.first().map(|bound| bound.max), first);
     }
@@ -120,7 +120,7 @@ fn targets_for_which_bounds_are_no_remedy_or_decided_about_stay_as_they_are() {
 #[test]
 fn what_an_earlier_run_saw_bounds_the_first_call_until_a_document_is_complete_without() {
     let plan = planned(bounding(capabilities()), Policy::new(3));
-    let mut run = Run::new(&plan, input()).with_advice(Advice::new([TargetAdvice::default().with_bounds()]));
+    let mut run = run_with(Run::new(&plan, input()), Advice::new([TargetAdvice::default().with_bounds()]));
     for (reply, bounded) in [(FULL, true), (FULL, false)] {
         let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         assert_eq!(!call.lowered.bounds.is_empty(), bounded);
@@ -147,7 +147,7 @@ fn an_answer_to_a_bounded_schema_has_a_warning() {
         let plan = planned(bounding(capabilities()), Policy::new(4));
         let advice = TargetAdvice::default();
         let advice = Advice::new([if bounded { advice.with_bounds() } else { advice }]);
-        let run = drive_run(&plan, Run::new(&plan, input()).with_advice(advice), &script).run;
+        let run = drive_run(&plan, run_with(Run::new(&plan, input()), advice), &script).run;
         let warnings = run.finish().unwrap().warnings;
         let warnings: Vec<_> =
             warnings.iter().filter(|warning| warning.kind == WarningKind::Bounded).collect();

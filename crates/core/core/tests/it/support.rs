@@ -293,3 +293,15 @@ pub(crate) fn anything(level: Level) -> Plan {
     let contract = Contract::new(Arc::new(Inline::new("anything", json!({}))), Arc::new(Anything));
     Plan::new(contract, vec![target("primary")]).with_policy(cooling()).with_level(level).build().unwrap()
 }
+
+/// Returns a run that starts with this advice.
+pub(crate) fn run_with(mut run: Run, advice: Advice) -> Run {
+    run.set_advice(advice);
+    run
+}
+
+/// Returns a run whose delays vary by this seed.
+pub(crate) fn jittered(mut run: Run, seed: u64) -> Run {
+    run.set_jitter(seed);
+    run
+}
