@@ -23,7 +23,7 @@ pub(crate) struct Access {
     open: Seats<KeyId>,
     /// Tells waiting reservations that another one was settled.
     settled: Notify,
-    /// Held by tasks that settle reservations after the response.
+    /// Held by each record until it is written and its reservation is settled.
     settling: Arc<()>,
 }
 
@@ -170,12 +170,12 @@ impl Access {
         rates.tokens = rates.tokens.max(now) + took.min(MINUTE * 525_600);
     }
 
-    /// Returns a guard of a task that settles a reservation after the response: the service does not end before it is dropped.
+    /// Returns a guard of a record: the service does not end before it is dropped.
     pub(crate) fn settling(&self) -> Arc<()> {
         Arc::clone(&self.settling)
     }
 
-    /// Waits until reservations are settled whose requests are over, for `within` at most.
+    /// Waits until all records are written and their reservations settled, for `within` at most.
     pub(crate) async fn all_settled(&self, within: Duration) {
         let until = Instant::now() + within;
         while Arc::strong_count(&self.settling) > 1 && Instant::now() < until {

@@ -23,7 +23,7 @@ pub(crate) struct Record {
     hold: Option<Hold>,
     /// The key of the client, and its place among the open requests of the key.
     client: Client,
-    _seat: Option<Seat<KeyId>>,
+    seat: Option<Seat<KeyId>>,
     /// The calls that were made, of targets that failed and of the one that answered.
     pub(crate) made: Vec<Made>,
     /// The request, whose line of the log waits for this record.
@@ -49,7 +49,7 @@ impl Record {
         // It is passed on from one part of the request to the next, and it is large.
         Box::new(Self {
             client,
-            _seat: seat,
+            seat,
             shared,
             run,
             hold: None,
@@ -224,14 +224,19 @@ impl Record {
             shared.access.settled();
             drop(settling);
         };
-        match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn(settled)),
-            // The process ends. The first poll hands the amount to the ledger's thread.
-            Err(_) => drop(settled.now_or_never()),
+        let mut settled = Box::pin(settled);
+        // The first poll hands the amount to the ledger's thread, before the client can send its next request. Without a runtime the
+        // process ends.
+        if (&mut settled).now_or_never().is_none()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(settled);
         }
     }
 
-    fn write(&self, run: Box<RunRecord>) {
+    /// Writes the run. The request is no longer open then, although its last event may still be sent.
+    fn write(&mut self, run: Box<RunRecord>) {
+        self.seat = None;
         if let Some(key) = &self.client.0 {
             self.shared.access.used(key, run.usage.input_tokens.saturating_add(run.usage.output_tokens));
         }

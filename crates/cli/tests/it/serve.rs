@@ -458,11 +458,11 @@ fn a_service_that_is_killed_under_load_leaves_a_whole_ledger_with_everything_tha
             "{spent} spent, {held} held, {released} released, {billed} calls"
         );
         assert!(spent <= COST * billed, "{spent} spent, {billed} calls");
-        // The cost of contracts is stored before the response; calls that are passed through are settled after it.
+        // Costs are settled after the response.
         let stored = runs();
         assert!(stored >= flushed, "{stored} runs, {flushed} before the load");
         assert!(stored as u64 <= billed, "{stored} runs, {billed} calls");
-        assert!(count("SELECT coalesce(sum(micro_usd), 0) FROM run") <= spent + held);
+        assert!(count("SELECT coalesce(sum(micro_usd), 0) FROM run") <= spent + held + released);
         flushed = stored;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use formwork_evidence::{LeafScore, scores};
+use formwork_evidence::{Evidence, LeafScore, merged_scores, scores};
 use formwork_json::JsonPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,30 @@ impl<T: Serialize> Outcome<T> {
     /// }
     /// ```
     pub fn confidence_beside(&self, others: &[&Value]) -> Vec<Confidence> {
+        self.confidence_by(others, scores(&self.json(), others, self.known_evidence(), self.about.schema()))
+    }
+
+    /// Returns the confidence in each leaf of a value that was merged from these answers, which are all of them.
+    ///
+    /// ```
+    /// use formwork_core::{Confidence, Outcome};
+    /// use serde_json::Value;
+    ///
+    /// fn compared(merged: &Outcome<Value>, answers: &[&Value]) -> Vec<Confidence> {
+    ///     merged.confidence_among(answers)
+    /// }
+    /// ```
+    pub fn confidence_among(&self, answers: &[&Value]) -> Vec<Confidence> {
+        let leaves = merged_scores(&self.json(), answers, self.known_evidence(), self.about.schema());
+        self.confidence_by(answers, leaves)
+    }
+
+    /// Returns the evidence; `None` for a value without any.
+    fn known_evidence(&self) -> Option<&[Evidence]> {
+        Some(self.evidence()).filter(|evidence| !evidence.is_empty())
+    }
+
+    fn confidence_by(&self, others: &[&Value], leaves: Vec<LeafScore>) -> Vec<Confidence> {
         let (json, mut factors) = (self.json(), HashMap::new());
         let history = (&*self.provenance, &*self.warnings, &*self.not_stated, &*self.calls);
         Trust::each(&json, history, |path, history| {
@@ -114,8 +138,6 @@ impl<T: Serialize> Outcome<T> {
                 History::Restrained | History::NotStated => None,
             };
         });
-        let evidence = Some(self.evidence()).filter(|evidence| !evidence.is_empty());
-        let leaves = scores(&json, others, evidence, self.about.schema());
         let factor = |path: &JsonPath| factors.get(path).copied().unwrap_or(1.0);
         let mut tokens = tokens(&self.calls, &json, leaves.iter().map(|leaf| &leaf.path)).into_iter();
         let of = |leaf: LeafScore| {
@@ -129,7 +151,7 @@ impl<T: Serialize> Outcome<T> {
         let mut all: Vec<Confidence> = leaves.into_iter().map(of).collect();
         if let Origin::Model { target } = &self.origin
             && let Some(calibrations) = self.about.calibrations()
-            && let Some(fitted) = calibrations.find(target, others.len(), evidence.is_some())
+            && let Some(fitted) = calibrations.find(target, others.len(), self.known_evidence().is_some())
         {
             all.iter_mut().for_each(|it| it.probability = Some(fitted.probability(it.score)));
         }

@@ -52,7 +52,7 @@ mod text;
 pub use align::{assign, greedy};
 pub use candidates::{Candidates, Prefix};
 pub use compare::{Compare, KEYWORD, subschema};
-pub use doubt::{LeafScore, scores};
+pub use doubt::{LeafScore, merged_scores, scores};
 pub use evidence::{Evidence, Span};
 pub use html::{html_text, html_value};
 pub use index::Index;

@@ -76,7 +76,7 @@ impl Cache {
             };
             cell.get_or_init(made).await.clone()
         });
-        // Requests that find their contract compiled hold no place for this.
+        // In a box, which requests that find their contract compiled do not need.
         let compiled = Box::pin(tokio::time::timeout(within, compiled)).await.ok()?.ok()?;
         Some((compiled, was_there))
     }

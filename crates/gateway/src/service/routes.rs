@@ -127,7 +127,7 @@ impl Routes {
             response
         };
         match is_once {
-            // Few requests have a key, and all would hold its place.
+            // Few requests have an idempotency key, and without the box the future of each would be larger.
             true => Box::pin(self.repeated(Arc::clone(seen), request, call))
                 .await
                 .unwrap_or_else(|problem| refused(protocol, &problem)),

@@ -302,7 +302,7 @@ impl HttpTransport {
             }
             let url = self.settings.base.join(&head.uri)?;
             let request = || request_of(head.method.clone(), url.clone(), headers.clone(), body.clone());
-            // Requests over connections of our own hold no place for this one.
+            // In a box, which requests over connections of our own do not need.
             let mut response = Box::pin(self.exchange(request, &url, &host, deadline)).await?;
             let mut out = Response::new(());
             (*out.status_mut(), *out.version_mut(), *out.headers_mut()) =

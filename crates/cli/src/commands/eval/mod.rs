@@ -18,7 +18,7 @@ use std::sync::Arc;
 use formwork::providers::Providers;
 use formwork_core::{Context, Validator as _};
 use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, Rows, Scored, Spent, page};
-use formwork_evidence::{Index, counterparts, merge_with, scores};
+use formwork_evidence::{Index, counterparts, merge_with, merged_scores, scores};
 use formwork_schema::{Compiled, Formats, compile_with};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -314,9 +314,10 @@ impl Scoring<'_> {
         let needs_index = self.merged.is_some() || self.args.calibrate.is_some();
         let index = text.as_deref().filter(|_| needs_index).map(Index::new);
         let document = self.count;
-        let of_leaves = |answer: &Value, others: &[&Value]| {
+        let of_leaves = |answer: &Value, others: &[&Value], is_merged: bool| {
             let right = counterparts(answer, expected);
             let evidence = index.as_ref().map(|index| index.evidence(answer, schema));
+            let scores = if is_merged { merged_scores } else { scores };
             let scored = scores(answer, others, evidence.as_deref(), schema).into_iter().zip(right);
             let scored = scored.map(|(leaf, it)| Scored { document, score: leaf.score, right: it.agrees() });
             scored.collect::<Vec<_>>()
@@ -325,7 +326,7 @@ impl Scoring<'_> {
             let value = (!answers.is_empty()).then(|| merge_with(&answers, index.as_ref()).value);
             merged.add(row.id.clone(), schema, expected, value.as_ref()).map_err(Failed::usage)?;
             if let Some(value) = value.filter(|_| self.args.calibrate.is_some()) {
-                scored.extend(of_leaves(&value, &answers));
+                scored.extend(of_leaves(&value, &answers, true));
             }
         }
         if self.args.calibrate.is_some() {
@@ -333,7 +334,7 @@ impl Scoring<'_> {
                 let Some(Some(answer)) = given.get(at) else { continue };
                 let others = given.iter().enumerate().filter(|(other, _)| *other != at);
                 let others: Vec<&Value> = others.filter_map(|(_, value)| value.as_ref()).collect();
-                set.scored.extend(of_leaves(answer, &others));
+                set.scored.extend(of_leaves(answer, &others, false));
             }
         }
         if let Some(Earlier::Answers(earlier)) = &mut self.baseline {

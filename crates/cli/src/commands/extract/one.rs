@@ -45,8 +45,10 @@ impl Doubt {
     /// Returns the confidence in each value beside the answers of all targets.
     pub(super) fn of(self, outcome: &Outcome<Value>, answers: &[&Value]) -> Vec<Confidence> {
         // The only answer agrees with nothing but itself.
-        let answers = if answers.len() > 1 { answers } else { &[] };
-        let mut all = outcome.confidence_beside(answers);
+        let mut all = match answers {
+            [] | [_] => outcome.confidence(),
+            answers => outcome.confidence_among(answers),
+        };
         all.iter_mut().for_each(|it| it.doubtful = self.flag_below.is_some_and(|limit| it.is_below(limit)));
         all
     }

@@ -1,6 +1,6 @@
 //! Several answers: the merged value and the scores of leaves.
 
-use formwork_evidence::{Index, counterparts, merge, scores};
+use formwork_evidence::{Index, counterparts, merge, merged_scores, scores};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -125,24 +125,50 @@ fn an_answer_that_writes_a_member_in_its_own_way_makes_none_of_its_values_doubtf
     assert_eq!(systematic, score(&[&own_way, &same]), "in any order");
     assert!(score(&[&own_way, &once]) < 0.5, "both differ");
     assert!(score(&[&own_way]) < 0.2, "no third answer says which of the two is the odd one");
+    let half = json!({"rows": value["rows"].as_array().unwrap()[..4]});
+    let all_rows = |others: &[&Value]| {
+        scores(&value, others, None, None).iter().map(|it| it.score).fold(f64::INFINITY, f64::min)
+    };
+    assert!(
+        all_rows(&[&same, &half]) < 0.9,
+        "rows that an answer does not have are not written in its own way"
+    );
+    let merged = |answers: &[&Value]| {
+        let scores = merged_scores(&value, answers, None, None);
+        scores.iter().find(|it| it.path.to_string() == "$.rows[3].due").unwrap().score
+    };
+    assert!(merged(&[&value, &own_way]) < 0.6, "one of two answers is no majority");
+    assert!(merged(&[&value, &own_way, &rows(&|nth| format!("Jan 1{nth}"))]) < 0.5, "nor is one of three");
+    assert!(merged(&[&value, &same, &own_way]) > 0.9);
 }
 
 #[test]
 fn a_value_that_more_leaves_have_than_the_input_has_places_is_supported_by_a_share_of_a_place() {
-    let of = |input: &str, value: Value| {
-        let evidence = Index::new(input).evidence(&value, None);
-        scores(&value, &[], Some(&evidence), None).iter().map(|it| it.score).collect::<Vec<_>>()
+    let of = |input: &str, value: Value, schema: Option<&Value>| {
+        let evidence = Index::new(input).evidence(&value, schema);
+        scores(&value, &[], Some(&evidence), schema).iter().map(|it| it.score).collect::<Vec<_>>()
     };
     for (input, value, expected) in [
         ("Ada, Zed, 12, 12", json!({"a": "Ada", "b": "Zed", "c": 12, "d": 12}), vec![1.0; 4]),
         ("Ada, Zed, 12", json!({"a": "Ada", "b": "Ada", "c": "Zed"}), vec![0.5, 0.5, 1.0]),
-        ("Ada owes 12", json!([12, 12, "12", 12]), vec![0.25; 4]),
+        ("Ada owes 12", json!([12, 12, "12", 12]), vec![0.4; 4]),
+        (
+            "Ada Lovelace, 12 EUR",
+            json!({"first": "Ada", "name": "Ada Lovelace", "n": 12, "sum": "12 EUR"}),
+            vec![1.0; 4],
+        ),
         ("Ada, Zed, Ada", json!({"a": "Ada", "b": "ada", "c": "Ada", "d": "Ada"}), vec![0.5; 4]),
         // Of 32 places, more may exist than are known.
         (&"Ada, ".repeat(32), json!(vec!["Ada"; 100]), vec![1.0; 100]),
     ] {
-        assert_eq!(of(input, value.clone()), expected, "{input}: {value}");
+        assert_eq!(of(input, value.clone(), None), expected, "{input}: {value}");
     }
+    let schema = json!({"items": {"properties": {"state": {"enum": ["open", "closed"]}}}});
+    let states = json!([{"state": "open"}, {"state": "open"}, {"state": "open"}]);
+    assert_eq!(of("all are open", states, Some(&schema)), [0.5; 3], "as much as a choice that is not stated");
+    let currencies: Vec<&str> = std::iter::repeat_n("EUR", 19).chain(["USD"]).collect();
+    let scores = of("in EUR", json!(currencies), None);
+    assert!(scores[19] < scores[0] && scores[0] == 0.4, "one that is not found is below them: {scores:?}");
 }
 
 fn document() -> impl Strategy<Value = Value> {
