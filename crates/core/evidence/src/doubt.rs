@@ -36,9 +36,9 @@ pub struct LeafScore {
 /// Returns a score for each leaf of an answer: its agreement with other answers, that of all leaves of the same member, its form, and
 /// its evidence in the input ([`Index::evidence`](crate::Index::evidence)). Another answer weighs as much as it agrees with the rest, so
 /// that one that differs everywhere says little. In a member, its other values weigh less the more of the items it alone has another
-/// value in, because one that writes all dates or names in its own way says little about each. A value that more leaves have than the input has
-/// places of it is supported by a share of a place. A boolean, or a value that the schema lists, needs no place in the input. Without other
-/// answers and without evidence, every score is 0.5.
+/// value in, because one that writes all dates or names in its own way says little about each. A value that more leaves have than the
+/// input has places of it is supported by a share of a place, but more than one that is not in the input. A boolean, or a value that
+/// the schema lists, needs no place in the input. Without other answers and without evidence, every score is 0.5.
 ///
 /// ```
 /// use formwork_evidence::{Index, scores};
