@@ -144,7 +144,7 @@ fn drawn(own: f64, mean: f64) -> f64 {
 
 /// Returns the share of the other answers that agree with each leaf, by their weights.
 fn agreed(value: &Value, others: &[&Value], own: usize, members: &Members) -> Vec<f64> {
-    let answers: Vec<&Value> = others.iter().copied().chain([value]).collect();
+    let answers: Vec<&Value> = others.iter().copied().chain((own > 0).then_some(value)).collect();
     // Of answers that agree in nothing, each has the same weight.
     let weights: Vec<f64> = agreements(&answers).iter().map(|weight| weight.max(f64::EPSILON)).collect();
     let beside: Vec<Vec<Counterpart<'_>>> = others.iter().map(|other| counterparts(value, other)).collect();
