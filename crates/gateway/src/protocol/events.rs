@@ -1,6 +1,8 @@
 //! Streams in pieces, split where their events or lines end.
 
-use memchr::memmem;
+use formwork_core::Fault;
+use formwork_wire::RequestInfo;
+use memchr::{memchr, memmem};
 use serde_json::Value;
 
 /// A body in pieces, split where its events or lines end. The events are the bytes of the body, all of them.
@@ -108,7 +110,8 @@ pub(crate) struct EndMark {
     /// The beginning of the line that has not ended.
     line: Vec<u8>,
     is_seen: bool,
-    has_error: bool,
+    /// The stream from the line with an error on.
+    error: Option<Vec<u8>>,
 }
 
 impl EndMark {
@@ -119,6 +122,8 @@ impl EndMark {
     const ERRORS: [&[u8]; 3] = [b"event: error", b"data: {\"error\"", b"{\"error\""];
     /// The length of the longest of them.
     const ERROR: usize = 14;
+    /// The number of bytes that are kept of an error.
+    const MAX_ERROR: usize = 16 << 10;
 
     pub(crate) fn new(end: StreamEnd) -> Self {
         Self { end, ..Self::default() }
@@ -136,15 +141,23 @@ impl EndMark {
 
     fn look_for_error(&mut self, piece: &[u8]) {
         let mut rest = piece;
-        loop {
-            let end = memchr::memchr(b'\n', rest);
-            let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-            let more = line.len().min(Self::ERROR.saturating_sub(self.line.len()));
-            self.line.extend_from_slice(line.get(..more).unwrap_or_default());
-            self.has_error |= Self::ERRORS.iter().any(|error| self.line.starts_with(error));
-            let Some(end) = end else { return };
-            self.line.clear();
-            rest = rest.get(end + 1..).unwrap_or_default();
+        while self.error.is_none() && !rest.is_empty() {
+            let (line, after) = rest.split_at(memchr(b'\n', rest).map_or(rest.len(), |at| at + 1));
+            let (more, others) = line.split_at(line.len().min(Self::ERROR.saturating_sub(self.line.len())));
+            self.line.extend_from_slice(more);
+            if Self::ERRORS.iter().any(|error| self.line.starts_with(error)) {
+                self.error = Some(std::mem::take(&mut self.line));
+                rest = rest.get(more.len()..).unwrap_or_default();
+            } else {
+                if others.last().or(more.last()) == Some(&b'\n') {
+                    self.line.clear();
+                }
+                rest = after;
+            }
+        }
+        if let Some(error) = &mut self.error {
+            let free = Self::MAX_ERROR.saturating_sub(error.len());
+            error.extend_from_slice(rest.get(..free).unwrap_or(rest));
         }
     }
 
@@ -152,9 +165,11 @@ impl EndMark {
         self.is_seen
     }
 
-    /// Returns whether the target told an error.
-    pub(crate) const fn has_error(&self) -> bool {
-        self.has_error
+    /// Returns the error that the target told.
+    pub(crate) fn error(&self) -> Option<Fault> {
+        let error = self.error.as_ref()?;
+        let first = split(error, error.starts_with(b"{")).into_iter().next().unwrap_or_default();
+        Some(RequestInfo::default().fault_within(&document(&first), true))
     }
 
     pub(crate) const fn is_long(&self) -> bool {

@@ -2,6 +2,8 @@
 //! arguments of every call in it satisfy the tool's schema, and each answer without a call the format. Text without a format passes
 //! as it comes.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response as HttpResponse, header, response};
 use axum::response::Response;
@@ -15,7 +17,7 @@ use serde_json::Value;
 use super::heard::edited;
 use super::job::{Job, late};
 use super::judge::{Found, Judge, Wrong};
-use super::passed::{endless, refusal};
+use super::passed::{endless, refusal, told};
 use super::stream::{Line, open};
 use crate::ask::Want;
 use crate::failover::first;
@@ -193,17 +195,17 @@ impl Native {
         Ok(bytes)
     }
 
-    /// Goes on after a response that was cut, of which the client has seen nothing: with the next target, if there is one.
+    /// Goes on after a response that was cut or ended with an error, of which the client has seen nothing: with the next target, if there
+    /// is one, and if the request is not to blame.
     async fn after_cut(&mut self, fault: &Fault) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
         let problem = Problem::of_fault(fault);
-        if self.job.targets.len() < 2 {
+        self.job.shared.engine.failed(&self.job.record.made, fault);
+        if self.job.targets.len() < 2 || problem.kind == Kind::Invalid {
             return Err(problem);
         }
         self.end_call(&Turn::default(), None, false);
         if let Some(made) = self.job.record.made.last_mut() {
             made.fail(made.usage, &problem);
-            let target = self.job.shared.engine.names.targets().get(made.target());
-            target.into_iter().for_each(|target| self.job.shared.engine.outages.failed(target.name(), fault));
         }
         self.job.targets.remove(0);
         self.send().await?.ok_or(problem)
@@ -220,11 +222,7 @@ impl Native {
             let until = self.job.until;
             let relayed = tokio::time::timeout_at(until, self.relay(&mut line, body)).await;
             match relayed.unwrap_or_else(|_| Err(late())) {
-                Ok(true) => self.record(None),
-                Ok(false) => {
-                    let left = left(&self.job.shared);
-                    self.record(Some(&left));
-                }
+                Ok(known) => self.record(known.as_ref()),
                 Err(problem) => {
                     // Clients take no error before the first event.
                     let first = if self.is_shown { Vec::new() } else { line.frames.open() };
@@ -237,10 +235,16 @@ impl Native {
         Ok(response)
     }
 
-    /// Sends the events of a stream. Returns whether the client got them.
-    async fn relay(&mut self, line: &mut Line, mut body: formwork_wire::Body) -> Result<bool, Problem> {
+    /// Sends the events of a stream. Returns the problem that the client knows of, if there is one: it left, or the target told it.
+    async fn relay(
+        &mut self,
+        line: &mut Line,
+        mut body: formwork_wire::Body,
+    ) -> Result<Option<Problem>, Problem> {
         let protocol = self.job.protocol;
         let is_lines = protocol.stream_type() == LINES;
+        let shared = Arc::clone(&self.job.shared);
+        let has_left = || Some(left(&shared));
         'responses: loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
             let (mut mark, earlier) = (EndMark::new(protocol.end()), self.earlier());
@@ -248,19 +252,20 @@ impl Native {
                 let waited = line.client.wait(body.next(), !self.is_shown || events.is_empty()).await;
                 let Some(piece) = waited else {
                     // A client may close the connection once it has the last event.
-                    return Ok(self.is_shown
-                        && turn.calls.is_empty()
-                        && (mark.is_seen() || self.meter.has_end(mark.is_long())));
+                    let has_end = mark.is_seen() || self.meter.has_end(mark.is_long());
+                    let is_done = self.is_shown && turn.calls.is_empty() && has_end;
+                    return Ok(if is_done { None } else { has_left() });
                 };
                 let Some(piece) = piece else { break };
                 let piece = match piece {
                     Ok(piece) => piece,
                     Err(fault) => {
                         if self.is_shown {
+                            shared.engine.failed(&self.job.record.made, &fault);
                             return Err(Problem::of_fault(&fault));
                         }
                         let waited = line.client.wait(self.after_cut(&fault), true).await;
-                        let Some(next) = waited else { return Ok(false) };
+                        let Some(next) = waited else { return Ok(has_left()) };
                         body = self.answered(next?)?.into_body();
                         continue 'responses;
                     }
@@ -284,16 +289,30 @@ impl Native {
                     if turn.has_text() && turn.calls.is_empty() && self.judge.takes_any_text() {
                         self.is_shown = true;
                         if !line.client.send(std::mem::take(&mut held)).await {
-                            return Ok(false);
+                            return Ok(has_left());
                         }
                     }
                 }
             }
             held.extend(events.rest());
+            if let Some(fault) = told(&shared, &self.job.record.made, &mark) {
+                if !self.is_shown {
+                    let waited = line.client.wait(self.after_cut(&fault), true).await;
+                    let Some(next) = waited else { return Ok(has_left()) };
+                    body = self.answered(next?)?.into_body();
+                    continue;
+                }
+                shared.engine.failed(&self.job.record.made, &fault);
+                self.end_call(&turn, None, false);
+                return Ok(match line.client.send(held).await {
+                    true => Some(Problem::of_fault(&fault)),
+                    false => has_left(),
+                });
+            }
             let mut wrong = self.judge.judged(&turn, Level::Strict).err();
             // A value that a whole response would have takes the place of the text.
             let has_end = mark.is_seen() || self.meter.has_end(mark.is_long());
-            let may_be_found = wrong.is_some() && has_end && !mark.has_error() && !self.is_shown;
+            let may_be_found = wrong.is_some() && has_end && !self.is_shown;
             if let Some(Found { value, warnings }) = may_be_found.then(|| self.judge.found(&turn)).flatten()
                 && let Some(edited) = edited(protocol, &held, &value.to_string())
             {
@@ -307,14 +326,18 @@ impl Native {
             let Some(wrong) = wrong else {
                 self.is_shown |= !held.is_empty();
                 let is_there = line.client.send(held).await;
-                return if is_whole { Ok(is_there) } else { Err(endless()) };
+                return match (is_whole, is_there) {
+                    (true, true) => Ok(None),
+                    (true, false) => Ok(has_left()),
+                    (false, _) => Err(endless()),
+                };
             };
             if self.is_shown {
                 return Err(self.judge.problem(wrong, &self.job.record.made));
             }
             // A client that leaves now is noticed here, and the call is dropped.
             let waited = line.client.wait(self.again(wrong), true).await;
-            let Some(response) = waited else { return Ok(false) };
+            let Some(response) = waited else { return Ok(has_left()) };
             body = response?.into_body();
         }
     }

@@ -11,6 +11,7 @@ use formwork_core::{Fault, FaultKind, Usage};
 use formwork_serve::Turn;
 use futures_util::Stream;
 
+use super::Shared;
 use super::asker::Begun;
 use super::open::Open;
 use crate::document::Extent;
@@ -20,7 +21,7 @@ use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
 use crate::protocol::events::{EndMark, Events};
 use crate::protocol::{self, EVENTS, LINES, written};
-use crate::record::{Record, left};
+use crate::record::{Made, Record, left};
 
 /// Passes a request on, and the response of the first target that answers back. Its body is read as the client reads, and its usage is
 /// recorded at the end. A stream that breaks off ends with the error of its protocol. Without a `prompt` the request is free. If the
@@ -70,9 +71,13 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
 /// The number of bytes of a body from which no more of it is kept for its text. The ledger keeps texts of a megabyte.
 const MAX_KEPT: usize = 4 << 20;
 
-/// Returns the problem of a stream in which the target told an error.
-fn failed() -> Problem {
-    Problem::new(Kind::Unavailable, "the target told an error in its stream")
+/// Returns the error that the target of the last call told in its stream.
+pub(super) fn told(shared: &Shared, made: &[Made], mark: &EndMark) -> Option<Fault> {
+    let mut fault = mark.error()?;
+    if let Some(raw) = shared.engine.called(made).and_then(|target| target.raw.as_ref()) {
+        fault.message = raw.transport.redact(&fault.message);
+    }
+    Some(fault)
 }
 
 /// Returns the problem of a stream that ended without its last event.
@@ -147,8 +152,9 @@ impl Stream for Passed {
                     }
                     this.held.is_whole |= this.held.fault.is_none();
                     let is_endless = this.stream.is_some() && !this.held.has_end() && !this.held.is_free;
-                    if this.held.mark.has_error() {
-                        this.held.fault.get_or_insert_with(failed);
+                    if let Some(fault) = this.held.told() {
+                        this.held.failed(&fault);
+                        this.held.fault.get_or_insert(Problem::of_fault(&fault));
                     } else if is_endless {
                         return this.fails(endless()).map_or(polled, |last| Poll::Ready(Some(Ok(last))));
                     }
@@ -156,6 +162,7 @@ impl Stream for Passed {
                     return polled;
                 }
                 Poll::Ready(Some(Err(fault))) => {
+                    this.held.failed(fault);
                     let problem = Problem::of_fault(fault);
                     return this.fails(problem).map_or(polled, |last| Poll::Ready(Some(Ok(last))));
                 }
@@ -194,6 +201,19 @@ impl Held {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(bytes.len() as u64);
             self.is_whole |= *left == 0;
+        }
+    }
+
+    /// Returns the error that the target told in a stream.
+    fn told(&self) -> Option<Fault> {
+        let record = self.record.as_ref()?;
+        told(record.shared(), &record.made, &self.mark)
+    }
+
+    /// Notes that the target failed in the middle of its answer.
+    fn failed(&self, fault: &Fault) {
+        if let Some(record) = &self.record {
+            record.shared().engine.failed(&record.made, fault);
         }
     }
 

@@ -541,6 +541,79 @@ fn a_stream_that_is_whole_by_any_sign_gets_no_error_and_one_with_an_error_no_sec
     }
 }
 
+/// Targets tell what is wrong with a request, and how they fare, in streams of status 200 too.
+#[test]
+fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() {
+    let chat_error = |code: &str, message: &str| {
+        format!("data: {}\n\n", json!({"error": {"message": message, "code": code, "type": "x"}}))
+    };
+    let busy = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Too busy"}});
+    for (name, error, class, words) in [
+        (
+            "chat",
+            chat_error("context_length_exceeded", "maximum context length is 9"),
+            "bad_request",
+            "context length",
+        ),
+        ("chat", chat_error("rate_limit_exceeded", "slow down"), "rate_limited", "slow down"),
+        ("chat", chat_error("x", "boom"), "overloaded", "boom"),
+        ("messages", format!("event: error\ndata: {busy}\n\n"), "overloaded", "Too busy"),
+        ("ollama chat", "{\"error\":\"the model runner has stopped\"}\n".to_owned(), "overloaded", "runner"),
+    ] {
+        let kind = kinds().into_iter().find(|kind| kind.name == name).unwrap();
+        let pieces = (kind.reply)(&["once"], None, true);
+        let shown = pieces.iter().position(|piece| piece.contains("once")).unwrap();
+        let said = pieces[..=shown].concat();
+        // As it is, and held back for tools; before and after a text.
+        for (has_tools, before, has_second) in [
+            (false, said.clone(), true),
+            (false, String::new(), true),
+            (true, said, true),
+            (true, String::new(), true),
+            (true, String::new(), false),
+        ] {
+            let at = format!("{name}, {class}, tools: {has_tools}, {before:?}, {has_second}");
+            let first = Server::start([kind.reply(true, vec![before.clone() + &error])]).unwrap();
+            let mut whole = (kind.reply)(&["twice"], None, true);
+            whole.extend((name == "chat").then(|| "data: [DONE]\n\n".to_owned()));
+            let second = Server::start([kind.reply(true, whole)]).unwrap();
+            let mut config = priced(&kind, &first.url());
+            let mut body = kind.body("Hello", true);
+            if has_second {
+                config += &priced(&kind, &second.url()).replace("primary", "second");
+                body["model"] = "primary,second".into();
+            }
+            if has_tools {
+                body["tools"] = match name {
+                    "messages" => json!([{"name": "f", "input_schema": {"type": "object"}}]),
+                    _ => json!([{"type": "function", "function": tool()}]),
+                };
+            }
+            let (ledger, secret) = ledger(100_000_000);
+            let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+            let got = gate.post(kind.path, &[("x-api-key", &secret)], &body);
+            let run = ledger.run(recorded(&ledger).id).unwrap().unwrap();
+            let call = &run.calls[0];
+            assert_eq!((got.status, call.class.as_ref()), (200, class), "{at}: {}", got.text());
+            assert!(call.message.as_ref().is_some_and(|it| it.contains(words)), "{at}: {call:?}");
+            // Another target is asked if nothing was shown, and the request is not to blame.
+            let goes_on = has_tools && before.is_empty() && has_second && class != "bad_request";
+            assert_eq!(
+                (run.calls.len() == 2, got.text().contains("twice")),
+                (goes_on, goes_on),
+                "{at}: {}",
+                got.text()
+            );
+            assert_eq!(
+                got.text().matches("\"error\":").count(),
+                usize::from(!goes_on),
+                "{at}: {}",
+                got.text()
+            );
+        }
+    }
+}
+
 #[test]
 fn a_run_has_the_text_of_every_answer_where_texts_are_kept() {
     let tokens = Tokens { input: 9, output: 9, cached: 0 };
