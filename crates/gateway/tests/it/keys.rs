@@ -184,6 +184,27 @@ fn a_key_has_so_many_tokens_a_minute_and_requests_at_once() {
     }
 }
 
+/// A client that has read a response to its end may ask again at once, whatever its requests are.
+#[test]
+fn a_key_with_one_open_request_may_ask_again_after_each_response() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let ledger = ledger();
+    let one = add(&ledger, NewKey { max_open: Some(1), budget: Some(10_000_000_000), ..NewKey::new("one") });
+    let gate = gate(&server.url(), &ledger);
+    for (way, stream) in ways().into_iter().flat_map(|way| [(way, false), (way, true)]) {
+        for nth in 0..40 {
+            let mut body = way.body("primary", stream);
+            if nth % 2 == 0 {
+                for name in ["response_format", "tools", "tool_choice", "text", "output_config", "format"] {
+                    body.as_object_mut().unwrap().remove(name);
+                }
+            }
+            let got = gate.post(way.path, &[("x-api-key", &one)], &body);
+            assert_eq!(got.status, 200, "{}, stream: {stream}, {nth}: {}", way.name, got.text());
+        }
+    }
+}
+
 #[test]
 fn what_is_spent_is_what_the_server_was_asked_for_and_a_budget_is_never_exceeded() {
     for stream in [false, true] {
