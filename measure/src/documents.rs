@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::bench::process::cpu;
 use crate::corpora::rows;
+use crate::mixed::{STEP, mixed};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -169,11 +170,11 @@ impl Leaf {
 /// Prints how well the scores of values tell right from wrong, and how well any order could by the same signals.
 fn doubt(args: &Args, documents: &[Document], indexes: &[Option<Index<'_>>]) {
     println!(
-        "| answers | values | wrong | errors among the {:.0} % most doubtful | AUROC | calibration error, other half | best order of signals | at most | other errors: {} |",
+        "| answers | values | wrong | errors among the {:.0} % most doubtful | 95 % | AUROC | calibration error, other half | best order of signals | at most | other errors: {} |",
         100.0 * args.flagged,
         KINDS.join("; ")
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     for model in &args.models {
         let (mut both, mut alone) = (Vec::new(), Vec::new());
         for (number, (document, index)) in documents.iter().zip(indexes).enumerate() {
@@ -229,22 +230,52 @@ fn row(args: &Args, name: &str, leaves: &[Leaf], others: usize, goal: f64) {
         true => 0.0,
         false => 1.0,
     });
+    let [low, high] = interval(&scored, args.flagged);
     let mark = match found < goal {
         true if by_signals < goal => ", missed, and by the best order of signals",
         true => ", missed",
         false => "",
     };
     println!(
-        "| {name} | {} | {} | {:.1} % (goal {:.0}{mark}) | {:.3} | {error} | {:.1} % | {:.1} % | {} |",
+        "| {name} | {} | {} | {:.1} % (goal {:.0}{mark}) | {:.1} to {:.1} | {:.3} | {error} | {:.1} % | {:.1} % | {} |",
         leaves.len(),
         wrong.len(),
         100.0 * found,
         100.0 * goal,
+        100.0 * low,
+        100.0 * high,
         auroc(&pairs).unwrap_or_default(),
         100.0 * by_signals,
         100.0 * at_most,
         missed.map(|count| format!("{count:.0}")).join(", ")
     );
+}
+
+/// The number of resamples of an interval.
+const RESAMPLES: u64 = 400;
+
+/// Returns the 95 % interval of the share of wrong leaves that are among the most doubtful ones, by resampling whole documents: the
+/// errors of one model are often those of one column of one document.
+fn interval(leaves: &[Scored], share: f64) -> [f64; 2] {
+    let documents: Vec<&[Scored]> = leaves.chunk_by(|one, other| one.document == other.document).collect();
+    let mut state = 0_u64;
+    let mut found: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let drawn = documents.iter().flat_map(|_| {
+                state = state.wrapping_add(STEP);
+                let nth = mixed(state) % documents.len().max(1) as u64;
+                documents.get(nth as usize).copied().unwrap_or_default()
+            });
+            let (scores, right): (Vec<f64>, Vec<bool>) = drawn.map(|leaf| (leaf.score, leaf.right)).unzip();
+            let of_wrong = flagged(&scores, share).into_iter().zip(&right).filter(|(_, right)| !**right);
+            let (sum, count) =
+                of_wrong.fold((0.0, 0.0), |(sum, count), (share, _)| (sum + share, count + 1.0));
+            sum / f64::max(count, 1.0)
+        })
+        .collect();
+    found.sort_by(f64::total_cmp);
+    let at = |quantile: f64| found.get((quantile * RESAMPLES as f64) as usize).copied().unwrap_or_default();
+    [at(0.025), at(0.975)]
 }
 
 /// The number of repetitions of the evidence, whose mean is printed.
@@ -322,6 +353,25 @@ mod tests {
         assert_eq!(flagged(&[0.9, 0.1, 0.5, 0.5], 0.5), [0.0, 1.0, 0.5, 0.5]);
         assert_eq!(flagged(&[0.3, 0.3], 1.0), [1.0, 1.0]);
         assert!(flagged(&[], 0.5).is_empty());
+    }
+
+    #[test]
+    fn the_interval_of_errors_that_stand_in_one_document_is_wide() {
+        let leaf = |document, score, right| Scored { document, score, right };
+        let interval = |leaves: [Vec<Scored>; 20]| interval(&leaves.concat(), 0.1);
+        // The most doubtful value of each document is wrong.
+        let even = std::array::from_fn(|document| {
+            (0..10).map(|nth| leaf(document, f64::from(nth), nth > 0)).collect()
+        });
+        assert_eq!(interval(even), [1.0, 1.0]);
+        // All values of two documents are wrong, and all or none of a document are doubtful.
+        let odd = std::array::from_fn(|document| match document {
+            0 => vec![leaf(0, 0.0, false); 10],
+            1 => vec![leaf(1, 1.0, false); 10],
+            _ => vec![leaf(document, 0.5, true); 10],
+        });
+        let [low, high] = interval(odd);
+        assert!(low == 0.0 && high == 1.0, "{low} {high}");
     }
 
     #[test]
