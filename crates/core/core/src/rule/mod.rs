@@ -339,9 +339,21 @@ impl Rule {
         if let Some(list) = narrowing.get("enum") {
             schema["enum"] = list.clone();
         }
-        let (low, high) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
-        low.zip(high).is_none_or(|(low, high)| low <= high)
-            && schema["enum"].as_array().is_none_or(|list| !list.is_empty())
+        let at = |name: &str| schema.get(name).and_then(Value::as_f64);
+        let (low, high) = (at("minimum"), at("maximum"));
+        let (above, below) = (at("exclusiveMinimum"), at("exclusiveMaximum"));
+        let has_value = if whole {
+            let least = low.map(f64::ceil).into_iter().chain(above.map(|above| above.floor() + 1.0));
+            let most = high.map(f64::floor).into_iter().chain(below.map(|below| below.ceil() - 1.0));
+            let ends = least.reduce(f64::max).zip(most.reduce(f64::min));
+            ends.is_none_or(|(least, most)| least <= most)
+        } else {
+            low.zip(high).is_none_or(|(low, high)| low <= high)
+                && [(low, below), (above, high), (above, below)]
+                    .into_iter()
+                    .all(|(low, high)| low.zip(high).is_none_or(|(low, high)| low < high))
+        };
+        has_value && schema["enum"].as_array().is_none_or(|list| !list.is_empty())
     }
 
     /// Returns the inclusive bounds of a number that satisfies the rule.

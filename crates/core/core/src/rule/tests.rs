@@ -192,3 +192,38 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_narrowed_schema_says_whether_it_leaves_a_value() {
+    let bounds = [None, Some(-1.0), Some(0.0), Some(0.5), Some(1.0)];
+    for kind in ["integer", "number"] {
+        for nth in 0..5_usize.pow(6) {
+            let [low, high, above, below, new_low, new_high] =
+                std::array::from_fn(|place| bounds[nth / 5_usize.pow(place as u32) % 5]);
+            let with = |schema: Value, bounds: &[(&str, Option<f64>)]| {
+                bounds.iter().fold(schema, |mut schema, (name, bound)| {
+                    bound.iter().for_each(|bound| schema[name] = json!(bound));
+                    schema
+                })
+            };
+            let own = [
+                ("minimum", low),
+                ("maximum", high),
+                ("exclusiveMinimum", above),
+                ("exclusiveMaximum", below),
+            ];
+            let mut schema = with(json!({"type": kind}), &own);
+            let narrowing = with(json!({}), &[("minimum", new_low), ("maximum", new_high)]);
+            let leaves = Rule::tighten(&mut schema, &narrowing);
+            let fits = |value: f64| {
+                low.into_iter().chain(new_low).all(|low| value >= low)
+                    && high.into_iter().chain(new_high).all(|high| value <= high)
+                    && above.is_none_or(|above| value > above)
+                    && below.is_none_or(|below| value < below)
+            };
+            let step = if kind == "integer" { 4 } else { 1 };
+            let expected = (-20..=20).step_by(step).any(|quarter| fits(f64::from(quarter) / 4.0));
+            assert_eq!(leaves, expected, "{own:?} {narrowing} -> {schema}");
+        }
+    }
+}

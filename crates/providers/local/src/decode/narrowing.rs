@@ -65,8 +65,13 @@ impl Narrowing {
             if let Some((path, narrowing)) = waiting.rule.narrow(&known)
                 && let Some(part) = part_of(&mut self.schema, path.segments())
             {
-                Rule::tighten(part, &narrowing);
-                narrowed = true;
+                let wide = part.clone();
+                if Rule::tighten(part, &narrowing) {
+                    narrowed = true;
+                } else {
+                    // The answer is judged by the rule.
+                    *part = wide;
+                }
             }
             false
         });
@@ -94,7 +99,7 @@ mod tests {
         let schema = json!({
             "type": "object",
             "properties": {"parts": {"type": "object"}, "score": {"$ref": "#/$defs/n"}, "other": {"$ref": "#/$defs/n"}},
-            "$defs": {"n": {"type": "integer", "minimum": 0, "maximum": 30}},
+            "$defs": {"n": {"type": "integer", "minimum": 0, "maximum": 32}},
         });
         let mut narrowing = Narrowing::new(&schema, &[sum()]).unwrap();
         for piece in [r#"{"parts": {"a": 1"#, r#"2, "b": 3"#] {
@@ -105,12 +110,23 @@ mod tests {
         let narrowed = narrowing.due().unwrap();
         assert_eq!(
             narrowed["properties"]["score"],
-            json!({"type": "integer", "minimum": 31, "maximum": 30}),
+            json!({"type": "integer", "minimum": 31, "maximum": 32}),
             "24 + 7.5 within 1, and what the schema says itself"
         );
         assert_eq!(narrowed["properties"]["other"], json!({"$ref": "#/$defs/n"}));
         narrowing.push(br#", "score""#);
         assert!(narrowing.due().is_none());
+    }
+
+    /// The answer is written all the same, and the rule judges it.
+    #[test]
+    fn a_range_that_leaves_no_value_narrows_nothing() {
+        for (bound, is_narrowed) in [("maximum", true), ("exclusiveMaximum", false)] {
+            let schema = json!({"properties": {"parts": {}, "score": {"type": "integer", (bound): 31}}});
+            let mut narrowing = Narrowing::new(&schema, &[sum()]).unwrap();
+            narrowing.push(br#"{"parts": {"a": 12, "b": 3}"#);
+            assert_eq!(narrowing.due().is_some(), is_narrowed, "{bound}");
+        }
     }
 
     #[test]
