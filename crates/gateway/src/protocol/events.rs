@@ -110,7 +110,7 @@ pub(crate) struct EndMark {
     /// The beginning of the line that has not ended.
     line: Vec<u8>,
     is_seen: bool,
-    /// The stream from the line with an error on.
+    /// The stream from the first line on that may have an error.
     error: Option<Vec<u8>>,
 }
 
@@ -168,8 +168,12 @@ impl EndMark {
     /// Returns the error that the target told.
     pub(crate) fn error(&self) -> Option<Fault> {
         let error = self.error.as_ref()?;
-        let first = split(error, error.starts_with(b"{")).into_iter().next().unwrap_or_default();
-        Some(RequestInfo::default().fault_within(&document(&first), true))
+        split(error, error.starts_with(b"{")).into_iter().find_map(|event| {
+            let document = document(&event);
+            // Some servers say in every event that there is none.
+            let is_error = event.starts_with(b"event: error") || !document["error"].is_null();
+            is_error.then(|| RequestInfo::default().fault_within(&document, true))
+        })
     }
 
     pub(crate) const fn is_long(&self) -> bool {

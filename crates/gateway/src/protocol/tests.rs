@@ -329,6 +329,8 @@ fn the_end_and_an_error_are_found_in_any_chunking() {
         (&Anthropic, "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n".to_owned(), true, false),
         (&Ollama::Chat, format!("{line}\n{{\"done\":true}}\n"), true, false),
         (&Ollama::Chat, format!("{line}\n{{\"error\":\"full\"}}\n"), false, true),
+        (&OpenAi, "data: {\"error\":null,\"choices\":[]}\n\ndata: [DONE]\n\n".to_owned(), true, false),
+        (&OpenAi, "data: {\"error\":null}\n\ndata: {\"error\":{}}\n\n".to_owned(), false, true),
         (&Responses, format!("{delta}\n\n{long}\n\n"), true, false),
     ] {
         for size in [1, 2, 3, 7, 16, 64, 65, 4_096] {

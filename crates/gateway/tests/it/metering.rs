@@ -614,6 +614,41 @@ fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() 
     }
 }
 
+/// A target that breaks off answers is left to others, as one that gives none. How long an answer may take is the client's wish.
+#[test]
+fn answers_that_break_off_put_a_target_out_of_service_and_a_deadline_does_not() {
+    let kind = kinds().swap_remove(0);
+    let event = r#"data: {"choices": [{"index": 0, "delta": {"content": "once "}}]}"#.to_owned() + "\n\n";
+    let error = format!("{event}data: {{\"error\": {{\"message\": \"boom\"}}}}\n\n");
+    let long = Reply::endless(event.clone()).with_pause(Duration::from_millis(20));
+    let long = long.with_header("content-type", "text/event-stream");
+    for has_tools in [false, true] {
+        for (reply, is_left) in [
+            (kind.reply(true, vec![event.clone(), "x".repeat(9)]).cut_at(event.len(), End::Close), true),
+            (kind.reply(true, vec![error.clone()]), true),
+            (long.clone(), false),
+        ] {
+            let first = Server::start([reply]).unwrap();
+            let whole = (kind.reply)(&["twice"], None, true);
+            let second = Server::start([kind.reply(true, whole)]).unwrap();
+            let config =
+                priced(&kind, &first.url()) + &priced(&kind, &second.url()).replace("primary", "second");
+            let gate = Gate::start(targets(&config).with_limits(limits()));
+            let mut body = kind.body("Hello", true);
+            body["model"] = "primary,second".into();
+            if has_tools {
+                body["tools"] = json!([{"type": "function", "function": tool()}]);
+            }
+            for _ in 0..5 {
+                let got = gate.post(kind.path, &[("x-formwork-deadline", "0.15")], &body);
+                assert_eq!(got.status, 200, "{}", got.text());
+            }
+            let asked = second.received().len();
+            assert_eq!((asked > 0, first.received().len() + asked), (is_left, 5), "tools: {has_tools}");
+        }
+    }
+}
+
 #[test]
 fn a_run_has_the_text_of_every_answer_where_texts_are_kept() {
     let tokens = Tokens { input: 9, output: 9, cached: 0 };
