@@ -3,7 +3,7 @@
 use formwork_core::Fault;
 use formwork_wire::RequestInfo;
 use memchr::{memchr, memmem};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A body in pieces, split where its events or lines end. The events are the bytes of the body, all of them.
 #[derive(Debug, Default)]
@@ -119,9 +119,16 @@ impl EndMark {
     const LONGEST: usize = 64;
     /// The beginnings of a line with an error, in all protocols: servers have those of others. A text of an answer never begins a line,
     /// because its line ends are escaped.
-    const ERRORS: [&[u8]; 3] = [b"event: error", b"data: {\"error\"", b"{\"error\""];
+    const ERRORS: [&[u8]; 6] = [
+        b"event: error",
+        b"event: response.failed",
+        b"data: {\"error\"",
+        b"data: {\"type\":\"error\"",
+        b"data: {\"type\":\"response.failed\"",
+        b"{\"error\"",
+    ];
     /// The length of the longest of them.
-    const ERROR: usize = 14;
+    const ERROR: usize = 31;
     /// The number of bytes that are kept of an error.
     const MAX_ERROR: usize = 16 << 10;
 
@@ -169,9 +176,14 @@ impl EndMark {
     pub(crate) fn error(&self) -> Option<Fault> {
         let error = self.error.as_ref()?;
         split(error, error.starts_with(b"{")).into_iter().find_map(|event| {
-            let document = document(&event);
+            let mut document = document(&event);
+            if let Some(error) = document.pointer_mut("/response/error").filter(|error| !error.is_null()) {
+                document = json!({"error": error.take()});
+            }
             // Some servers say in every event that there is none.
-            let is_error = event.starts_with(b"event: error") || !document["error"].is_null();
+            let is_error = event.starts_with(b"event: error")
+                || !document["error"].is_null()
+                || matches!(document["type"].as_str(), Some("error" | "response.failed"));
             is_error.then(|| RequestInfo::default().fault_within(&document, true))
         })
     }

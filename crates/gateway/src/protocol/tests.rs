@@ -320,6 +320,7 @@ fn of_a_member_that_is_there_twice_the_last_one_counts() {
 fn the_end_and_an_error_are_found_in_any_chunking() {
     let delta = r#"data: {"choices": [{"delta": {"content": "event: error\ndata: {\"error\": [DONE"}}]}"#;
     let line = r#"{"message": {"content": "\n{\"error\""}, "done": false}"#;
+    let failed = r#"data: {"type":"response.failed","response":{"status":"failed","error":null}}"#;
     let long = format!(r#"data: {{"type": "response.completed", "response": "{}"}}"#, "x".repeat(500));
     for (protocol, text, is_seen, has_error) in [
         (&OpenAi as &dyn Protocol, format!("{delta}\n\ndata: [DONE]\n\n"), true, false),
@@ -332,6 +333,9 @@ fn the_end_and_an_error_are_found_in_any_chunking() {
         (&OpenAi, "data: {\"error\":null,\"choices\":[]}\n\ndata: [DONE]\n\n".to_owned(), true, false),
         (&OpenAi, "data: {\"error\":null}\n\ndata: {\"error\":{}}\n\n".to_owned(), false, true),
         (&Responses, format!("{delta}\n\n{long}\n\n"), true, false),
+        (&Responses, format!("event: response.failed\n{failed}\n\n"), true, true),
+        (&Responses, format!("{failed}\n\n"), true, true),
+        (&Responses, "data: {\"type\":\"error\",\"code\":\"x\"}\n\n".to_owned(), false, true),
     ] {
         for size in [1, 2, 3, 7, 16, 64, 65, 4_096] {
             let mut mark = EndMark::new(protocol.end());
