@@ -6,8 +6,7 @@ use std::time::Duration;
 use formwork::config::Defaults;
 use formwork::contract::take_rules;
 use formwork_core::{
-    Cost, Error, Fault, FaultKind, Inline, Input, Message, ModelSettings, Outcome, Patching, Policy,
-    Temperature, Usage,
+    Cost, Error, Fault, Inline, Input, Message, ModelSettings, Outcome, Patching, Policy, Temperature, Usage,
 };
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use serde_json::Value;
@@ -248,11 +247,17 @@ impl Engine {
         self.names.targets().get(made.last()?.target())
     }
 
-    /// Notes that the target of the last call failed after its answer had begun. An answer that takes too long is no sign of a target that
-    /// is out of service: the time is the client's.
+    /// Notes that the target of the last call failed after its answer had begun.
     pub(crate) fn failed(&self, made: &[Made], fault: &Fault) {
-        if let Some(target) = self.called(made).filter(|_| fault.kind != FaultKind::Timeout) {
+        if let Some(target) = self.called(made) {
             self.outages.failed(target.name(), fault);
+        }
+    }
+
+    /// Notes that the answer of the last call came to its end.
+    pub(crate) fn answered(&self, made: &[Made]) {
+        if let Some(target) = self.called(made) {
+            self.outages.answered(target.name());
         }
     }
 }

@@ -17,6 +17,9 @@ pub(crate) trait Attempt {
         true
     }
 
+    /// Whether an answer is whole once it is returned. Of others, the end shows whether the target is in service.
+    const IS_WHOLE: bool;
+
     /// Returns the usage of a call that has begun, if nothing else is ever known of it.
     fn begun(&self) -> Usage;
 
@@ -57,7 +60,9 @@ pub(crate) async fn first<A: Attempt>(
         made.push(Made::new(nth, now(), attempt.begun()));
         let failed = match attempt.call(target).await {
             Ok(answer) => {
-                engine.outages.answered(target.name());
+                if A::IS_WHOLE {
+                    engine.outages.answered(target.name());
+                }
                 target.has_answered(now());
                 return Ok(Some(answer));
             }

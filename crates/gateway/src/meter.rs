@@ -334,6 +334,19 @@ impl Meter {
         self.answered.finish.is_some() || self.reported.is_last || is_responses && self.reported.has_total
     }
 
+    /// Returns the reason to stop, if the body has named it.
+    pub(crate) fn finish(&self) -> Option<&str> {
+        self.answered.finish.as_deref()
+    }
+
+    /// Returns whether the body has neither texts nor counts so far.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.bytes == 0
+            && self.deltas.0 == 0
+            && self.reported.input.is_none()
+            && self.reported.output.is_none()
+    }
+
     /// Returns the model and its reason to stop, as far as the body has named them.
     pub(crate) fn answered(&mut self) -> Answered {
         std::mem::take(&mut self.answered)

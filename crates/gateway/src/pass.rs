@@ -54,6 +54,7 @@ pub(crate) struct Passed {
 
 impl<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send> Attempt for Pass<'_, W> {
     type Answer = Passed;
+    const IS_WHOLE: bool = false;
 
     fn takes(&self, target: &Target) -> bool {
         target.raw.as_ref().is_some_and(|raw| self.protocols.contains(&raw.protocol))

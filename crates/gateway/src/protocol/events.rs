@@ -1,7 +1,5 @@
 //! Streams in pieces, split where their events or lines end.
 
-use formwork_core::Fault;
-use formwork_wire::RequestInfo;
 use memchr::{memchr, memmem};
 use serde_json::{Value, json};
 
@@ -110,27 +108,31 @@ pub(crate) struct EndMark {
     /// The beginning of the line that has not ended.
     line: Vec<u8>,
     is_seen: bool,
-    /// The stream from the first line on that may have an error.
-    error: Option<Vec<u8>>,
+    /// The event that may be an error, as far as it came.
+    event: Option<Vec<u8>>,
+    error: Option<Value>,
 }
 
 impl EndMark {
     /// The bytes of the end of a piece that are examined.
     const LONGEST: usize = 64;
-    /// The beginnings of a line with an error, in all protocols: servers have those of others. A text of an answer never begins a line,
+    /// The beginnings of an event with an error, in all protocols: servers have those of others. A text of an answer never begins a line,
     /// because its line ends are escaped.
-    const ERRORS: [&[u8]; 6] = [
+    const ERRORS: [&[u8]; 9] = [
         b"event: error",
+        b"event:error",
         b"event: response.failed",
         b"data: {\"error\"",
+        b"data:{\"error\"",
         b"data: {\"type\":\"error\"",
+        b"data: {\"type\": \"error\"",
         b"data: {\"type\":\"response.failed\"",
         b"{\"error\"",
     ];
     /// The length of the longest of them.
     const ERROR: usize = 31;
-    /// The number of bytes that are kept of an error.
-    const MAX_ERROR: usize = 16 << 10;
+    /// The number of bytes that are kept of an error. A failed response repeats its request.
+    const MAX_ERROR: usize = 1 << 20;
 
     pub(crate) fn new(end: StreamEnd) -> Self {
         Self { end, ..Self::default() }
@@ -146,46 +148,78 @@ impl EndMark {
         self.tail.drain(..self.tail.len().saturating_sub(Self::LONGEST));
     }
 
-    fn look_for_error(&mut self, piece: &[u8]) {
-        let mut rest = piece;
-        while self.error.is_none() && !rest.is_empty() {
-            let (line, after) = rest.split_at(memchr(b'\n', rest).map_or(rest.len(), |at| at + 1));
-            let (more, others) = line.split_at(line.len().min(Self::ERROR.saturating_sub(self.line.len())));
+    fn look_for_error(&mut self, mut piece: &[u8]) {
+        while self.error.is_none() && !piece.is_empty() {
+            let (line, rest) = piece.split_at(memchr(b'\n', piece).map_or(piece.len(), |at| at + 1));
+            piece = rest;
+            if self.event.is_some() {
+                self.extend(line);
+                continue;
+            }
+            let free = Self::ERROR.saturating_sub(self.line.len());
+            let (more, others) = line.split_at(line.len().min(free));
             self.line.extend_from_slice(more);
             if Self::ERRORS.iter().any(|error| self.line.starts_with(error)) {
-                self.error = Some(std::mem::take(&mut self.line));
-                rest = rest.get(more.len()..).unwrap_or_default();
-            } else {
-                if others.last().or(more.last()) == Some(&b'\n') {
-                    self.line.clear();
-                }
-                rest = after;
+                self.event = Some(Vec::new());
+                let beginning = std::mem::take(&mut self.line);
+                self.extend(&[beginning.as_slice(), others].concat());
+            } else if line.ends_with(b"\n") {
+                self.line.clear();
             }
         }
-        if let Some(error) = &mut self.error {
-            let free = Self::MAX_ERROR.saturating_sub(error.len());
-            error.extend_from_slice(rest.get(..free).unwrap_or(rest));
+    }
+
+    /// Adds a line, or a part of one, to the event.
+    fn extend(&mut self, line: &[u8]) {
+        let Some(event) = &mut self.event else { return };
+        event.extend_from_slice(line);
+        let ends: &[&[u8]] = if event.starts_with(b"{") { &[b"\n"] } else { &[b"\n\n", b"\n\r\n"] };
+        if event.len() > Self::MAX_ERROR || ends.iter().any(|end| event.ends_with(end)) {
+            self.decide();
         }
     }
+
+    /// Decides whether the event is an error.
+    fn decide(&mut self) {
+        let Some(event) = self.event.take() else { return };
+        let is_named = event.starts_with(b"event:");
+        let mut document = document(&event);
+        if let Some(error) = document.pointer_mut("/response/error").filter(|error| !error.is_null()) {
+            document = json!({"error": error.take()});
+        }
+        let is_error = match &document["error"] {
+            Value::Object(_) => true,
+            Value::String(words) => !words.is_empty(),
+            // Some servers say in every event that there is none.
+            _ => is_named || matches!(document["type"].as_str(), Some("error" | "response.failed")),
+        };
+        if document.is_null() {
+            // It is no JSON, or it is too long.
+            let text = String::from_utf8_lossy(event.get(..Self::MAX_WORDS).unwrap_or(&event));
+            document = json!({"error": text.trim()});
+        } else if !is_error {
+            return;
+        }
+        self.error = Some(document);
+    }
+
+    /// The number of bytes that are told of an error that is no JSON.
+    const MAX_WORDS: usize = 500;
 
     pub(crate) const fn is_seen(&self) -> bool {
         self.is_seen
     }
 
     /// Returns the error that the target told.
-    pub(crate) fn error(&self) -> Option<Fault> {
-        let error = self.error.as_ref()?;
-        split(error, error.starts_with(b"{")).into_iter().find_map(|event| {
-            let mut document = document(&event);
-            if let Some(error) = document.pointer_mut("/response/error").filter(|error| !error.is_null()) {
-                document = json!({"error": error.take()});
-            }
-            // Some servers say in every event that there is none.
-            let is_error = event.starts_with(b"event: error")
-                || !document["error"].is_null()
-                || matches!(document["type"].as_str(), Some("error" | "response.failed"));
-            is_error.then(|| RequestInfo::default().fault_within(&document, true))
-        })
+    pub(crate) const fn error(&self) -> Option<&Value> {
+        self.error.as_ref()
+    }
+
+    /// Ends the stream, and with it an event without its end. Returns whether that is an error.
+    pub(crate) fn ends_with_error(&mut self) -> bool {
+        let was_told = self.error.is_some();
+        self.decide();
+        !was_told && self.error.is_some()
     }
 
     pub(crate) const fn is_long(&self) -> bool {

@@ -320,6 +320,8 @@ fn of_a_member_that_is_there_twice_the_last_one_counts() {
 fn the_end_and_an_error_are_found_in_any_chunking() {
     let delta = r#"data: {"choices": [{"delta": {"content": "event: error\ndata: {\"error\": [DONE"}}]}"#;
     let line = r#"{"message": {"content": "\n{\"error\""}, "done": false}"#;
+    let full = format!("data: {{\"error\":{{\"message\":\"{}\"}}}}", "x".repeat(30_000));
+    let none = "data: {\"error\":null,\"choices\":[]}\n\n".repeat(2_000);
     let failed = r#"data: {"type":"response.failed","response":{"status":"failed","error":null}}"#;
     let long = format!(r#"data: {{"type": "response.completed", "response": "{}"}}"#, "x".repeat(500));
     for (protocol, text, is_seen, has_error) in [
@@ -332,6 +334,12 @@ fn the_end_and_an_error_are_found_in_any_chunking() {
         (&Ollama::Chat, format!("{line}\n{{\"error\":\"full\"}}\n"), false, true),
         (&OpenAi, "data: {\"error\":null,\"choices\":[]}\n\ndata: [DONE]\n\n".to_owned(), true, false),
         (&OpenAi, "data: {\"error\":null}\n\ndata: {\"error\":{}}\n\n".to_owned(), false, true),
+        (&OpenAi, format!("{none}data: {{\"error\":\"full\"}}\n\n"), false, true),
+        (&OpenAi, format!("{none}data: [DONE]\n\n"), true, false),
+        (&OpenAi, format!("{delta}\n\n{full}\n\n"), false, true),
+        (&OpenAi, format!("{delta}\n\ndata:{{\"error\":{{}}}}\r\n\r\ndata: [DONE]\n\n"), true, true),
+        (&OpenAi, "data: {\"error\": overloaded}\n\n".to_owned(), false, true),
+        (&OpenAi, "data: {\"error\":\"\",\"choices\":[]}\n\n".to_owned(), false, false),
         (&Responses, format!("{delta}\n\n{long}\n\n"), true, false),
         (&Responses, format!("event: response.failed\n{failed}\n\n"), true, true),
         (&Responses, format!("{failed}\n\n"), true, true),
@@ -341,6 +349,12 @@ fn the_end_and_an_error_are_found_in_any_chunking() {
             let mut mark = EndMark::new(protocol.end());
             text.as_bytes().chunks(size).for_each(|piece| mark.see(piece));
             assert_eq!((mark.is_seen(), mark.error().is_some()), (is_seen, has_error), "{size}: {text}");
+            // Without the end of its last line and event.
+            let mut mark = EndMark::new(protocol.end());
+            text.trim_end().as_bytes().chunks(size).for_each(|piece| mark.see(piece));
+            let is_open = mark.error().is_none();
+            assert_eq!(mark.ends_with_error(), has_error && is_open, "{size}: {text}");
+            assert_eq!(mark.error().is_some(), has_error, "{size}: {text}");
         }
     }
 }

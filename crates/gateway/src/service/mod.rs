@@ -22,6 +22,7 @@ mod routes;
 mod shared;
 mod stream;
 mod talk;
+mod told;
 mod turns;
 mod way;
 

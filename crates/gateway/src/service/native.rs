@@ -11,14 +11,16 @@ use formwork::providers::{Protocol, Raw};
 use formwork_core::{Fault, FaultKind, Usage};
 use formwork_http::with_trace;
 use formwork_json::Level;
+use formwork_wire::is_error;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use super::heard::edited;
 use super::job::{Job, late};
 use super::judge::{Found, Judge, Wrong};
-use super::passed::{endless, refusal, told};
+use super::passed::{endless, refusal};
 use super::stream::{Line, open};
+use super::told::{is_late, told};
 use crate::ask::Want;
 use crate::failover::first;
 use crate::meter::{Meter, add_counts};
@@ -130,7 +132,7 @@ impl Native {
             let bytes = match collected.map_err(|_| late())? {
                 Ok(bytes) => bytes,
                 Err(fault) => {
-                    (head, body) = self.after_cut(&fault).await?.into_parts();
+                    (head, body) = self.after_cut(&fault, false).await?.into_parts();
                     continue;
                 }
             };
@@ -149,6 +151,7 @@ impl Native {
                 // A request that is refused costs nothing.
                 made.end(Usage::default(), None);
             }
+            self.job.shared.engine.answered(&self.job.record.made);
             let found = match judged {
                 Ok(found) => found,
                 Err(wrong) => {
@@ -197,18 +200,31 @@ impl Native {
 
     /// Goes on after a response that was cut or ended with an error, of which the client has seen nothing: with the next target, if there
     /// is one, and if the request is not to blame.
-    async fn after_cut(&mut self, fault: &Fault) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
+    async fn after_cut(
+        &mut self,
+        fault: &Fault,
+        is_told: bool,
+    ) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
         let problem = Problem::of_fault(fault);
-        self.job.shared.engine.failed(&self.job.record.made, fault);
+        self.fails(fault);
+        // An error before any answer costs nothing, as it does as a response.
+        let is_free = is_told && self.meter.is_empty();
+        self.end_call(&Turn::default(), None, false);
+        if let Some(made) = self.job.record.made.last_mut() {
+            made.fail(if is_free { Usage::default() } else { made.usage }, &problem);
+        }
         if self.job.targets.len() < 2 || problem.kind == Kind::Invalid {
             return Err(problem);
         }
-        self.end_call(&Turn::default(), None, false);
-        if let Some(made) = self.job.record.made.last_mut() {
-            made.fail(made.usage, &problem);
-        }
         self.job.targets.remove(0);
         self.send().await?.ok_or(problem)
+    }
+
+    /// Notes that the target failed in the middle of its answer.
+    fn fails(&self, fault: &Fault) {
+        if !is_late(fault, self.job.until) {
+            self.job.shared.engine.failed(&self.job.record.made, fault);
+        }
     }
 
     /// Answers with a stream. Events are held back while they may be part of a call, or have to be replaced.
@@ -245,9 +261,9 @@ impl Native {
         let is_lines = protocol.stream_type() == LINES;
         let shared = Arc::clone(&self.job.shared);
         let has_left = || Some(left(&shared));
-        'responses: loop {
+        loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
-            let (mut mark, earlier) = (EndMark::new(protocol.end()), self.earlier());
+            let (mut mark, earlier, mut broken) = (EndMark::new(protocol.end()), self.earlier(), None);
             loop {
                 let waited = line.client.wait(body.next(), !self.is_shown || events.is_empty()).await;
                 let Some(piece) = waited else {
@@ -256,19 +272,13 @@ impl Native {
                     let is_done = self.is_shown && turn.calls.is_empty() && has_end;
                     return Ok(if is_done { None } else { has_left() });
                 };
-                let Some(piece) = piece else { break };
                 let piece = match piece {
-                    Ok(piece) => piece,
-                    Err(fault) => {
-                        if self.is_shown {
-                            shared.engine.failed(&self.job.record.made, &fault);
-                            return Err(Problem::of_fault(&fault));
-                        }
-                        let waited = line.client.wait(self.after_cut(&fault), true).await;
-                        let Some(next) = waited else { return Ok(has_left()) };
-                        body = self.answered(next?)?.into_body();
-                        continue 'responses;
+                    Some(Ok(piece)) => piece,
+                    Some(Err(fault)) => {
+                        broken = Some(fault);
+                        break;
                     }
+                    None => break,
                 };
                 self.meter.see(&piece);
                 mark.see(&piece);
@@ -293,21 +303,35 @@ impl Native {
                         }
                     }
                 }
+                if mark.error().is_some() {
+                    break;
+                }
             }
             held.extend(events.rest());
-            if let Some(fault) = told(&shared, &self.job.record.made, &mark) {
+            if mark.ends_with_error() {
+                held.extend_from_slice(if is_lines { b"\n" } else { b"\n\n" });
+            }
+            let told = told(&shared, &self.job.record.made, &mark, &self.meter);
+            let is_told = told.is_some();
+            // The server could not write what the schema asks for: it is asked for again.
+            let is_wrong = !self.judge.takes_any_text()
+                && mark.error().is_some_and(|error| is_error(error, "generation failed"));
+            if let Some(fault) = told.filter(|_| !is_wrong).or(broken) {
                 if !self.is_shown {
-                    let waited = line.client.wait(self.after_cut(&fault), true).await;
+                    let waited = line.client.wait(self.after_cut(&fault, is_told), true).await;
                     let Some(next) = waited else { return Ok(has_left()) };
                     body = self.answered(next?)?.into_body();
                     continue;
                 }
-                shared.engine.failed(&self.job.record.made, &fault);
+                self.fails(&fault);
                 self.end_call(&turn, None, false);
-                return Ok(match line.client.send(held).await {
-                    true => Some(Problem::of_fault(&fault)),
-                    false => has_left(),
-                });
+                let problem = Problem::of_fault(&fault);
+                if !is_told || !turn.calls.is_empty() {
+                    // A call that was not judged is not sent.
+                    return Err(problem);
+                }
+                let is_there = line.client.send(held).await;
+                return Ok(if is_there { Some(problem) } else { has_left() });
             }
             let mut wrong = self.judge.judged(&turn, Level::Strict).err();
             // A value that a whole response would have takes the place of the text.
@@ -323,6 +347,9 @@ impl Native {
             let is_judged = !turn.calls.is_empty() || !self.judge.takes_any_text();
             let is_whole = has_end || is_judged;
             self.end_call(&turn, wrong.as_ref(), true);
+            if is_whole {
+                shared.engine.answered(&self.job.record.made);
+            }
             let Some(wrong) = wrong else {
                 self.is_shown |= !held.is_empty();
                 let is_there = line.client.send(held).await;

@@ -10,10 +10,11 @@ use formwork::providers::Raw;
 use formwork_core::{Fault, FaultKind, Usage};
 use formwork_serve::Turn;
 use futures_util::Stream;
+use tokio::time::Instant;
 
-use super::Shared;
 use super::asker::Begun;
 use super::open::Open;
+use super::told::{is_late, told};
 use crate::document::Extent;
 use crate::failover::first;
 use crate::meter::Meter;
@@ -21,7 +22,7 @@ use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
 use crate::protocol::events::{EndMark, Events};
 use crate::protocol::{self, EVENTS, LINES, written};
-use crate::record::{Made, Record, left};
+use crate::record::{Record, left};
 
 /// Passes a request on, and the response of the first target that answers back. Its body is read as the client reads, and its usage is
 /// recorded at the end. A stream that breaks off ends with the error of its protocol. Without a `prompt` the request is free. If the
@@ -49,7 +50,11 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         meter: Meter::default(),
         prompt: prompt.unwrap_or_default(),
         is_free: prompt.is_none() || !head.status.is_success(),
+        is_refused: !head.status.is_success(),
         is_whole: false,
+        is_told: false,
+        is_open: false,
+        until: begun.until,
         mark: EndMark::new(protocol.map(|protocol| protocol.end()).unwrap_or_default()),
         text: protocol.filter(|_| begun.shared.keeps_bodies).map(|protocol| (protocol, Vec::new())),
         fault: refusal(head.status),
@@ -70,15 +75,6 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
 
 /// The number of bytes of a body from which no more of it is kept for its text. The ledger keeps texts of a megabyte.
 const MAX_KEPT: usize = 4 << 20;
-
-/// Returns the error that the target of the last call told in its stream.
-pub(super) fn told(shared: &Shared, made: &[Made], mark: &EndMark) -> Option<Fault> {
-    let mut fault = mark.error()?;
-    if let Some(raw) = shared.engine.called(made).and_then(|target| target.raw.as_ref()) {
-        fault.message = raw.transport.redact(&fault.message);
-    }
-    Some(fault)
-}
 
 /// Returns the problem of a stream that ended without its last event.
 pub(super) fn endless() -> Problem {
@@ -107,8 +103,15 @@ struct Held {
     prompt: Extent,
     /// Whether it costs nothing: the target refused the request, or it has no price.
     is_free: bool,
+    /// Whether the target refused the request.
+    is_refused: bool,
     /// Whether the body came to its end.
     is_whole: bool,
+    /// Whether the target told an error in its stream, and whether the event of it has no end.
+    is_told: bool,
+    is_open: bool,
+    /// The end of the time for the request.
+    until: Instant,
     mark: EndMark,
     /// The body as far as it came, where texts are kept, and its protocol.
     text: Option<(&'static dyn protocol::Protocol, Vec<u8>)>,
@@ -146,25 +149,32 @@ impl Stream for Passed {
                         return Poll::Ready(Some(Ok(kept.into())));
                     }
                 }
-                Poll::Ready(None) => {
-                    if let Some(rest) = this.events.take().map(Events::rest).filter(|rest| !rest.is_empty()) {
-                        return Poll::Ready(Some(Ok(rest.into())));
+                Poll::Ready(end) => {
+                    let broken = end.as_ref().and_then(|end| end.as_ref().err());
+                    let is_told = this.held.tell();
+                    let is_over = this.stream.is_some() && (is_told || this.held.has_end());
+                    if is_over || broken.is_none() {
+                        this.held.is_whole |= this.held.fault.is_none();
+                        if let Some(last) = this.rest() {
+                            // Nothing of the target's follows.
+                            this.body = formwork_wire::Body::new(futures_util::stream::empty());
+                            return Poll::Ready(Some(Ok(last)));
+                        }
                     }
-                    this.held.is_whole |= this.held.fault.is_none();
-                    let is_endless = this.stream.is_some() && !this.held.has_end() && !this.held.is_free;
-                    if let Some(fault) = this.held.told() {
-                        this.held.failed(&fault);
-                        this.held.fault.get_or_insert(Problem::of_fault(&fault));
-                    } else if is_endless {
-                        return this.fails(endless()).map_or(polled, |last| Poll::Ready(Some(Ok(last))));
-                    }
-                    this.held.end();
-                    return polled;
-                }
-                Poll::Ready(Some(Err(fault))) => {
-                    this.held.failed(fault);
-                    let problem = Problem::of_fault(fault);
-                    return this.fails(problem).map_or(polled, |last| Poll::Ready(Some(Ok(last))));
+                    let problem = match broken {
+                        _ if is_over => None,
+                        Some(fault) => Some(this.held.broke(fault)),
+                        None => (this.stream.is_some() && !this.held.is_free).then(endless),
+                    };
+                    return match problem {
+                        Some(problem) => {
+                            this.fails(problem).map_or(polled, |last| Poll::Ready(Some(Ok(last))))
+                        }
+                        None => {
+                            this.held.end();
+                            Poll::Ready(None)
+                        }
+                    };
                 }
                 Poll::Pending => return polled,
             }
@@ -173,6 +183,16 @@ impl Stream for Passed {
 }
 
 impl Passed {
+    /// Returns what is left of the events, and the end of an error that the target did not end. Readers leave out an event without its end.
+    fn rest(&mut self) -> Option<Bytes> {
+        let mut rest = self.events.take().map(Events::rest).unwrap_or_default();
+        if std::mem::take(&mut self.held.is_open) {
+            let is_lines = self.stream.is_some_and(|(_, media)| media == LINES);
+            rest.extend_from_slice(if is_lines { b"\n" } else { b"\n\n" });
+        }
+        (!rest.is_empty()).then(|| rest.into())
+    }
+
     /// Notes why the body is not whole, and ends it. Returns the last event of a stream, which tells the client.
     fn fails(&mut self, problem: Problem) -> Option<Bytes> {
         // The last event of the target may have no end, and nothing follows the error.
@@ -204,17 +224,25 @@ impl Held {
         }
     }
 
-    /// Returns the error that the target told in a stream.
-    fn told(&self) -> Option<Fault> {
-        let record = self.record.as_ref()?;
-        told(record.shared(), &record.made, &self.mark)
+    /// Notes the error that the target told in a stream, if it did. Returns whether it did.
+    fn tell(&mut self) -> bool {
+        let Some(record) = self.record.as_ref().filter(|_| self.is_stream && self.fault.is_none()) else {
+            return self.is_told;
+        };
+        self.is_open = self.mark.ends_with_error();
+        if let Some(fault) = told(record.shared(), &record.made, &self.mark, &self.meter) {
+            record.shared().engine.failed(&record.made, &fault);
+            (self.fault, self.is_told) = (Some(Problem::of_fault(&fault)), true);
+        }
+        self.is_told
     }
 
-    /// Notes that the target failed in the middle of its answer.
-    fn failed(&self, fault: &Fault) {
-        if let Some(record) = &self.record {
+    /// Returns the problem of a body that broke off.
+    fn broke(&self, fault: &Fault) -> Problem {
+        if let Some(record) = self.record.as_ref().filter(|_| !is_late(fault, self.until)) {
             record.shared().engine.failed(&record.made, fault);
         }
+        Problem::of_fault(fault)
     }
 
     /// Returns whether the last event of a stream came.
@@ -224,17 +252,23 @@ impl Held {
 
     /// Records the call.
     fn end(&mut self) {
+        // A client may leave when it has read of an error.
+        self.tell();
         let Some(mut record) = self.record.take() else { return };
         // A client may close the connection once it has the last event.
         let is_cut = !self.is_whole && !self.has_end();
         let problem = self.fault.take().or_else(|| is_cut.then(|| left(record.shared())));
+        if problem.is_none() || self.is_refused {
+            record.shared().engine.answered(&record.made);
+        }
         record.answered(self.meter.answered());
         if let Some((protocol, text)) = self.text.take() {
             record.said(protocol.turn_of(&text, self.is_stream).written());
         }
-        let usage = match self.is_free {
+        // An error before any answer costs nothing, as it does as a response.
+        let usage = match self.is_free || self.is_told && self.meter.is_empty() {
             true => Usage::default(),
-            false => self.meter.usage(self.prompt, self.is_whole),
+            false => self.meter.usage(self.prompt, self.is_whole && !self.is_told),
         };
         record.passed(usage, problem.as_ref());
     }

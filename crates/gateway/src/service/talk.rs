@@ -236,6 +236,7 @@ impl Talk<'_> {
 
 impl Attempt for OpenCall<'_> {
     type Answer = ();
+    const IS_WHOLE: bool = true;
 
     fn begun(&self) -> Usage {
         estimate(self.job, 0)

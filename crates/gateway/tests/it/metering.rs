@@ -549,7 +549,10 @@ fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() 
     };
     let busy = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Too busy"}});
     let slow = json!({"type": "error", "code": "rate_limit_exceeded", "message": "slow down", "param": null});
-    let failed = json!({"error": {"code": "server_error", "message": "gone"}, "status": "failed"});
+    let image = json!({"type": "error", "code": "image_parse_error", "message": "no picture"});
+    let ended = json!({"id": "x", "error": {"code": 502, "message": "gone"}, "choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]});
+    // Failed responses repeat their request.
+    let failed = json!({"error": {"code": "server_error", "message": "gone"}, "status": "failed", "instructions": "x".repeat(40_000)});
     let failed = json!({"type": "response.failed", "response": failed});
     for (name, error, class, words) in [
         (
@@ -564,21 +567,42 @@ fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() 
         ("ollama chat", "{\"error\":\"the model runner has stopped\"}\n".to_owned(), "overloaded", "runner"),
         ("responses", format!("event: error\ndata: {slow}\n\n"), "rate_limited", "slow down"),
         ("responses", format!("event: response.failed\ndata: {failed}\n\n"), "overloaded", "gone"),
+        ("responses", format!("event: error\ndata: {image}\n\n"), "bad_request", "no picture"),
+        (
+            "ollama chat",
+            "{\"error\":\"input length exceeds the context length\"}\n".to_owned(),
+            "bad_request",
+            "input",
+        ),
+        ("chat", chat_error("content_filter", "not so"), "bad_request", "not so"),
+        ("chat", format!("data: {ended}\n\n"), "overloaded", "finish_reason"),
     ] {
         let kind = kinds().into_iter().find(|kind| kind.name == name).unwrap();
         let pieces = (kind.reply)(&["once"], None, true);
         let shown = pieces.iter().position(|piece| piece.contains("once")).unwrap();
         let said = pieces[..=shown].concat();
         // As it is, and held back for tools; before and after a text.
-        for (has_tools, before, has_second) in [
+        let ways = [
             (false, said.clone(), true),
             (false, String::new(), true),
             (true, said, true),
             (true, String::new(), true),
             (true, String::new(), false),
-        ] {
-            let at = format!("{name}, {class}, tools: {has_tools}, {before:?}, {has_second}");
-            let first = Server::start([kind.reply(true, vec![before.clone() + &error])]).unwrap();
+        ];
+        // The stream ends in order, breaks off after the error, or ends without the end of its last event.
+        let ends = [(Some(0), false), (Some(0), true), (None, false)];
+        for ((has_tools, before, has_second), (rest, is_cut)) in
+            ways.iter().flat_map(|way| ends.iter().map(move |end| (way.clone(), *end)))
+        {
+            let at = format!(
+                "{name}, {class}, {words}, tools: {has_tools}, {before:?}, {has_second}, {rest:?}, {is_cut}"
+            );
+            let told = before.clone() + if rest.is_some() { &error } else { error.trim_end() };
+            let reply = match is_cut {
+                true => kind.reply(true, vec![told.clone(), "x".repeat(9)]).cut_at(told.len(), End::Close),
+                false => kind.reply(true, vec![told]),
+            };
+            let first = Server::start([reply]).unwrap();
             let mut whole = (kind.reply)(&["twice"], None, true);
             whole.extend((name == "chat").then(|| "data: [DONE]\n\n".to_owned()));
             let second = Server::start([kind.reply(true, whole)]).unwrap();
@@ -604,6 +628,9 @@ fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() 
             let call = &run.calls[0];
             assert_eq!((got.status, call.class.as_ref()), (200, class), "{at}: {}", got.text());
             assert!(call.message.as_ref().is_some_and(|it| it.contains(words)), "{at}: {call:?}");
+            // What is refused before any answer costs nothing.
+            let is_free = before.is_empty();
+            assert_eq!(call.usage == formwork_core::Usage::default(), is_free, "{at}: {:?}", call.usage);
             // Another target is asked if nothing was shown, and the request is not to blame.
             let goes_on = has_tools && before.is_empty() && has_second && class != "bad_request";
             assert_eq!(
@@ -622,6 +649,49 @@ fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() 
             let expected = if is_own { 2 } else { 1 };
             assert_eq!(errors, if goes_on { 0 } else { expected }, "{at}: {}", got.text());
         }
+    }
+}
+
+/// Clients leave when they have read of an error, and some targets keep the connection open after it. A call that was not judged is not sent.
+#[test]
+fn an_error_in_a_stream_is_recorded_although_nothing_follows_it() {
+    let kind = kinds().swap_remove(0);
+    let text = r#"data: {"choices": [{"index": 0, "delta": {"content": "once "}}]}"#;
+    let call = json!({"index": 0, "id": "c", "function": {"name": "f", "arguments": "{\"city\": 5"}});
+    let call = json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]});
+    let error = r#"data: {"error": {"message": "boom"}}"#;
+    for (has_tools, told) in [
+        (false, format!("{text}\n\n{error}\n\n")),
+        (true, format!("{text}\n\n{error}\n\n")),
+        (true, format!("{text}\n\ndata: {call}\n\n{error}\n\n")),
+    ] {
+        let reply = kind.reply(true, vec![told.clone(), "x".repeat(9)]).cut_at(told.len(), End::Stall);
+        let server = Server::start([reply]).unwrap();
+        let (ledger, secret) = ledger(100_000_000);
+        let gate = gate(&kind, &server.url(), &ledger);
+        let mut body = kind.body("Hello", true);
+        if has_tools {
+            body["tools"] = json!([{"type": "function", "function": tool()}]);
+        }
+        let mut socket = gate.connect();
+        let bytes = request(kind.path, &[("x-api-key", &secret)], body.to_string().as_bytes());
+        std::io::Write::write_all(&mut socket, &bytes).unwrap();
+        let mut seen = Vec::new();
+        while !String::from_utf8_lossy(&seen).contains("boom") {
+            let mut part = [0; 4096];
+            let read = std::io::Read::read(&mut socket, &mut part).unwrap();
+            assert!(read > 0, "{told}: {}", String::from_utf8_lossy(&seen));
+            seen.extend_from_slice(&part[..read]);
+        }
+        drop(socket);
+        assert!(!String::from_utf8_lossy(&seen).contains("tool_calls"), "{told}");
+        let run = ledger.run(recorded(&ledger).id).unwrap().unwrap();
+        let call = &run.calls[0];
+        assert_eq!(
+            (call.class.as_ref(), call.usage.output_tokens > 0),
+            ("overloaded", true),
+            "{told}: {call:?}"
+        );
     }
 }
 
@@ -656,6 +726,12 @@ fn answers_that_break_off_put_a_target_out_of_service_and_a_deadline_does_not() 
             }
             let asked = second.received().len();
             assert_eq!((asked > 0, first.received().len() + asked), (is_left, 5), "tools: {has_tools}");
+            // The head of another answer that breaks off does not bring it back.
+            let mut alone = body.clone();
+            alone["model"] = "primary".into();
+            gate.post(kind.path, &[("x-formwork-deadline", "0.15")], &alone);
+            gate.post(kind.path, &[("x-formwork-deadline", "0.15")], &body);
+            assert_eq!(second.received().len(), asked + usize::from(is_left), "tools: {has_tools}");
         }
     }
 }
