@@ -6,7 +6,7 @@ use std::time::Duration;
 use formwork::config::Defaults;
 use formwork::contract::take_rules;
 use formwork_core::{
-    Cost, Error, Fault, Inline, Input, Message, ModelSettings, Outcome, Patching, Policy, Temperature, Usage,
+    Cost, Error, Inline, Input, Message, ModelSettings, Outcome, Patching, Policy, Temperature, Usage,
 };
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use serde_json::Value;
@@ -18,7 +18,6 @@ use crate::limits::Limits;
 use crate::names::{Names, Target};
 use crate::outages::Outages;
 use crate::problem::{self, Kind, Problem, Unaccepted};
-use crate::record::Made;
 use crate::reply::{Choice, Content, Finish, Reply};
 use crate::tools;
 
@@ -240,25 +239,6 @@ impl Engine {
 
     pub(crate) fn targets<'e>(&'e self, targets: &'e [usize]) -> impl Iterator<Item = &'e Target> {
         targets.iter().filter_map(|nth| self.names.targets().get(*nth))
-    }
-
-    /// Returns the target of the last call.
-    pub(crate) fn called(&self, made: &[Made]) -> Option<&Target> {
-        self.names.targets().get(made.last()?.target())
-    }
-
-    /// Notes that the target of the last call failed after its answer had begun.
-    pub(crate) fn failed(&self, made: &[Made], fault: &Fault) {
-        if let Some(target) = self.called(made) {
-            self.outages.failed(target.name(), fault);
-        }
-    }
-
-    /// Notes that the answer of the last call came to its end.
-    pub(crate) fn answered(&self, made: &[Made]) {
-        if let Some(target) = self.called(made) {
-            self.outages.answered(target.name());
-        }
     }
 }
 

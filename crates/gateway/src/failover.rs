@@ -81,3 +81,22 @@ pub(crate) async fn first<A: Attempt>(
     }
     Ok(None)
 }
+
+/// Returns the target of the last call.
+pub(crate) fn called<'e>(engine: &'e Engine, made: &[Made]) -> Option<&'e Target> {
+    engine.names.targets().get(made.last()?.target())
+}
+
+/// Notes that the target of the last call failed after its answer had begun.
+pub(crate) fn failed(engine: &Engine, made: &[Made], fault: &Fault) {
+    if let Some(target) = called(engine, made) {
+        engine.outages.failed(target.name(), fault);
+    }
+}
+
+/// Notes that the answer of the last call came to its end.
+pub(crate) fn answered(engine: &Engine, made: &[Made]) {
+    if let Some(target) = called(engine, made) {
+        engine.outages.answered(target.name());
+    }
+}

@@ -22,7 +22,7 @@ use super::passed::{endless, refusal};
 use super::stream::{Line, open};
 use super::told::{is_late, told};
 use crate::ask::Want;
-use crate::failover::first;
+use crate::failover::{answered, failed, first};
 use crate::meter::{Meter, add_counts};
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
@@ -151,7 +151,7 @@ impl Native {
                 // A request that is refused costs nothing.
                 made.end(Usage::default(), None);
             }
-            self.job.shared.engine.answered(&self.job.record.made);
+            answered(&self.job.shared.engine, &self.job.record.made);
             let found = match judged {
                 Ok(found) => found,
                 Err(wrong) => {
@@ -223,7 +223,7 @@ impl Native {
     /// Notes that the target failed in the middle of its answer.
     fn fails(&self, fault: &Fault) {
         if !is_late(fault, self.job.until) {
-            self.job.shared.engine.failed(&self.job.record.made, fault);
+            failed(&self.job.shared.engine, &self.job.record.made, fault);
         }
     }
 
@@ -348,7 +348,7 @@ impl Native {
             let is_whole = has_end || is_judged;
             self.end_call(&turn, wrong.as_ref(), true);
             if is_whole {
-                shared.engine.answered(&self.job.record.made);
+                answered(&shared.engine, &self.job.record.made);
             }
             let Some(wrong) = wrong else {
                 self.is_shown |= !held.is_empty();

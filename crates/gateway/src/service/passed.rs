@@ -16,7 +16,7 @@ use super::asker::Begun;
 use super::open::Open;
 use super::told::{is_late, told};
 use crate::document::Extent;
-use crate::failover::first;
+use crate::failover::{answered, failed, first};
 use crate::meter::Meter;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
@@ -231,7 +231,7 @@ impl Held {
         };
         self.is_open = self.mark.ends_with_error();
         if let Some(fault) = told(record.shared(), &record.made, &self.mark, &self.meter) {
-            record.shared().engine.failed(&record.made, &fault);
+            failed(&record.shared().engine, &record.made, &fault);
             (self.fault, self.is_told) = (Some(Problem::of_fault(&fault)), true);
         }
         self.is_told
@@ -240,7 +240,7 @@ impl Held {
     /// Returns the problem of a body that broke off.
     fn broke(&self, fault: &Fault) -> Problem {
         if let Some(record) = self.record.as_ref().filter(|_| !is_late(fault, self.until)) {
-            record.shared().engine.failed(&record.made, fault);
+            failed(&record.shared().engine, &record.made, fault);
         }
         Problem::of_fault(fault)
     }
@@ -259,7 +259,7 @@ impl Held {
         let is_cut = !self.is_whole && !self.has_end();
         let problem = self.fault.take().or_else(|| is_cut.then(|| left(record.shared())));
         if problem.is_none() || self.is_refused {
-            record.shared().engine.answered(&record.made);
+            answered(&record.shared().engine, &record.made);
         }
         record.answered(self.meter.answered());
         if let Some((protocol, text)) = self.text.take() {

@@ -6,13 +6,14 @@ use formwork_wire::{RequestInfo, is_error};
 use tokio::time::{Duration, Instant};
 
 use super::Shared;
+use crate::failover::called;
 use crate::meter::Meter;
 use crate::protocol::events::EndMark;
 use crate::record::Made;
 
 /// Returns the error that the target of the last call told in its stream, of the class that it has as a response.
 pub(super) fn told(shared: &Shared, made: &[Made], mark: &EndMark, meter: &Meter) -> Option<Fault> {
-    let raw = shared.engine.called(made).and_then(|target| target.raw.as_ref());
+    let raw = called(&shared.engine, made).and_then(|target| target.raw.as_ref());
     let protocol = match raw.map(|raw| raw.protocol) {
         Some(Protocol::Anthropic) => "anthropic",
         Some(Protocol::Ollama) => "ollama/api",

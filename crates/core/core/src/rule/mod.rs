@@ -336,8 +336,10 @@ impl Rule {
         if let Some(high) = narrowing.get("maximum").and_then(|high| bound(high, false)) {
             schema["maximum"] = tighter(&schema["maximum"], high, false);
         }
-        if let Some(list) = narrowing.get("enum") {
-            schema["enum"] = list.clone();
+        if let Some(list) = narrowing.get("enum").and_then(Value::as_array) {
+            let own = schema.get("enum").and_then(Value::as_array);
+            let both = list.iter().filter(|one| own.is_none_or(|own| own.contains(one)));
+            schema["enum"] = both.cloned().collect();
         }
         let at = |name: &str| schema.get(name).and_then(Value::as_f64);
         let (low, high) = (at("minimum"), at("maximum"));

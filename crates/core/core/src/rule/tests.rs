@@ -227,3 +227,16 @@ fn a_narrowed_schema_says_whether_it_leaves_a_value() {
         }
     }
 }
+
+#[test]
+fn a_narrowed_list_has_the_values_of_both() {
+    for (own, narrowing, expected) in [
+        (json!({}), json!(["b", "c"]), json!(["b", "c"])),
+        (json!({"enum": ["a", "b"]}), json!(["b", "c"]), json!(["b"])),
+        (json!({"enum": ["a"]}), json!(["b"]), json!([])),
+    ] {
+        let mut schema = own;
+        let leaves = Rule::tighten(&mut schema, &json!({"enum": narrowing}));
+        assert_eq!((&schema["enum"], leaves), (&expected, expected != json!([])));
+    }
+}
