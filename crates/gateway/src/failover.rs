@@ -1,6 +1,6 @@
 //! The loop over the targets of a request, in whatever way they are called.
 
-use formwork_core::{Fault, Usage};
+use formwork_core::{Fault, FaultKind, Usage};
 
 use crate::access::now;
 use crate::engine::Engine;
@@ -61,7 +61,7 @@ pub(crate) async fn first<A: Attempt>(
         let failed = match attempt.call(target).await {
             Ok(answer) => {
                 if A::IS_WHOLE {
-                    engine.outages.answered(target.name());
+                    answered(engine, made);
                 }
                 target.has_answered(now());
                 return Ok(Some(answer));
@@ -87,16 +87,18 @@ pub(crate) fn called<'e>(engine: &'e Engine, made: &[Made]) -> Option<&'e Target
     engine.names.targets().get(made.last()?.target())
 }
 
-/// Notes that the target of the last call failed after its answer had begun.
+/// Notes that the target of the last call failed after its answer had begun. One that only finds fault with the request is in service.
 pub(crate) fn failed(engine: &Engine, made: &[Made], fault: &Fault) {
-    if let Some(target) = called(engine, made) {
+    if matches!(fault.kind, FaultKind::BadRequest | FaultKind::SchemaRefused) {
+        answered(engine, made);
+    } else if let Some(target) = called(engine, made) {
         engine.outages.failed(target.name(), fault);
     }
 }
 
 /// Notes that the answer of the last call came to its end.
 pub(crate) fn answered(engine: &Engine, made: &[Made]) {
-    if let Some(target) = called(engine, made) {
-        engine.outages.answered(target.name());
+    if let (Some(target), Some(made)) = (called(engine, made), made.last()) {
+        engine.outages.answered(target.name(), made.started());
     }
 }

@@ -295,6 +295,11 @@ impl Made {
         self.message = Some(problem.message.clone()).filter(|message| !message.is_empty());
     }
 
+    /// Returns the time at which the call began.
+    pub(crate) const fn started(&self) -> Time {
+        self.started
+    }
+
     /// Returns the number of the target.
     pub(crate) const fn target(&self) -> usize {
         self.target

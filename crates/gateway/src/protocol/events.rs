@@ -175,12 +175,12 @@ impl EndMark {
         event.extend_from_slice(line);
         let ends: &[&[u8]] = if event.starts_with(b"{") { &[b"\n"] } else { &[b"\n\n", b"\n\r\n"] };
         if event.len() > Self::MAX_ERROR || ends.iter().any(|end| event.ends_with(end)) {
-            self.decide();
+            self.decide(true);
         }
     }
 
     /// Decides whether the event is an error.
-    fn decide(&mut self) {
+    fn decide(&mut self, is_whole: bool) {
         let Some(event) = self.event.take() else { return };
         let is_named = event.starts_with(b"event:");
         let mut document = document(&event);
@@ -193,11 +193,11 @@ impl EndMark {
             // Some servers say in every event that there is none.
             _ => is_named || matches!(document["type"].as_str(), Some("error" | "response.failed")),
         };
-        if document.is_null() {
+        if document.is_null() && is_whole {
             // It is no JSON, or it is too long.
             let text = String::from_utf8_lossy(event.get(..Self::MAX_WORDS).unwrap_or(&event));
             document = json!({"error": text.trim()});
-        } else if !is_error {
+        } else if document.is_null() || !is_error {
             return;
         }
         self.error = Some(document);
@@ -215,10 +215,10 @@ impl EndMark {
         self.error.as_ref()
     }
 
-    /// Ends the stream, and with it an event without its end. Returns whether that is an error.
+    /// Ends the stream, and with it an event without its end. Returns whether that is an error, which is one if its document is whole.
     pub(crate) fn ends_with_error(&mut self) -> bool {
         let was_told = self.error.is_some();
-        self.decide();
+        self.decide(false);
         !was_told && self.error.is_some()
     }
 

@@ -91,6 +91,7 @@ pub(super) async fn answer(
         Err(problem) => return Ok(native.failed(problem)),
     };
     if can_lower && response.status().is_client_error() {
+        answered(&native.job.shared.engine, &native.job.record.made);
         // The run that follows asks with another schema.
         let refused = Problem { fault: Some(FaultKind::SchemaRefused), ..Problem::new(Kind::Invalid, "") };
         native.job.record.made.last_mut().into_iter().for_each(|made| made.fail(Usage::default(), &refused));
@@ -270,6 +271,9 @@ impl Native {
                     // A client may close the connection once it has the last event.
                     let has_end = mark.is_seen() || self.meter.has_end(mark.is_long());
                     let is_done = self.is_shown && turn.calls.is_empty() && has_end;
+                    if is_done {
+                        answered(&shared.engine, &self.job.record.made);
+                    }
                     return Ok(if is_done { None } else { has_left() });
                 };
                 let piece = match piece {
@@ -313,8 +317,10 @@ impl Native {
             }
             let told = told(&shared, &self.job.record.made, &mark, &self.meter);
             let is_told = told.is_some();
-            // The server could not write what the schema asks for: it is asked for again.
-            let is_wrong = !self.judge.takes_any_text()
+            let mut wrong = self.judge.judged(&turn, Level::Strict).err();
+            // The model did not write what the schema asks for: it is asked again.
+            let is_wrong = wrong.is_some()
+                && !self.judge.takes_any_text()
                 && mark.error().is_some_and(|error| is_error(error, "generation failed"));
             if let Some(fault) = told.filter(|_| !is_wrong).or(broken) {
                 if !self.is_shown {
@@ -333,10 +339,9 @@ impl Native {
                 let is_there = line.client.send(held).await;
                 return Ok(if is_there { Some(problem) } else { has_left() });
             }
-            let mut wrong = self.judge.judged(&turn, Level::Strict).err();
             // A value that a whole response would have takes the place of the text.
             let has_end = mark.is_seen() || self.meter.has_end(mark.is_long());
-            let may_be_found = wrong.is_some() && has_end && !self.is_shown;
+            let may_be_found = wrong.is_some() && has_end && !is_wrong && !self.is_shown;
             if let Some(Found { value, warnings }) = may_be_found.then(|| self.judge.found(&turn)).flatten()
                 && let Some(edited) = edited(protocol, &held, &value.to_string())
             {
@@ -414,6 +419,7 @@ impl Native {
         let message = format!("the target refuses the request with a correction: {}", response.status());
         let problem = Problem::new(Kind::Upstream, message);
         self.job.record.made.last_mut().into_iter().for_each(|made| made.fail(Usage::default(), &problem));
+        answered(&self.job.shared.engine, &self.job.record.made);
         Err(problem)
     }
 

@@ -152,9 +152,10 @@ impl Stream for Passed {
                 Poll::Ready(end) => {
                     let broken = end.as_ref().and_then(|end| end.as_ref().err());
                     let is_told = this.held.tell();
-                    let is_over = this.stream.is_some() && (is_told || this.held.has_end());
+                    let has_end = this.stream.is_none() || this.held.is_free || this.held.has_end();
+                    this.held.is_whole |= broken.is_none() && this.held.fault.is_none();
+                    let is_over = is_told || broken.is_none() && has_end;
                     if is_over || broken.is_none() {
-                        this.held.is_whole |= this.held.fault.is_none();
                         if let Some(last) = this.rest() {
                             // Nothing of the target's follows.
                             this.body = formwork_wire::Body::new(futures_util::stream::empty());
@@ -164,7 +165,7 @@ impl Stream for Passed {
                     let problem = match broken {
                         _ if is_over => None,
                         Some(fault) => Some(this.held.broke(fault)),
-                        None => (this.stream.is_some() && !this.held.is_free).then(endless),
+                        None => Some(endless()),
                     };
                     return match problem {
                         Some(problem) => {
@@ -238,8 +239,10 @@ impl Held {
     }
 
     /// Returns the problem of a body that broke off.
-    fn broke(&self, fault: &Fault) -> Problem {
-        if let Some(record) = self.record.as_ref().filter(|_| !is_late(fault, self.until)) {
+    fn broke(&mut self, fault: &Fault) -> Problem {
+        self.is_refused = false;
+        let is_failure = !is_late(fault, self.until) && !self.has_end();
+        if let Some(record) = self.record.as_ref().filter(|_| is_failure) {
             failed(&record.shared().engine, &record.made, fault);
         }
         Problem::of_fault(fault)

@@ -695,6 +695,48 @@ fn an_error_in_a_stream_is_recorded_although_nothing_follows_it() {
     }
 }
 
+/// The sign of the end, or of an error, does not make a whole event of a half one.
+#[test]
+fn a_stream_that_breaks_off_in_its_last_event_is_no_answer() {
+    let find = |name: &str| kinds().into_iter().find(|kind| kind.name == name).unwrap();
+    let completed = "event: response.completed\ndata: {\"type\": \"response.completed\", \"respon";
+    for (kind, last) in [
+        (find("responses"), completed),
+        (find("chat"), "data: {\"error\": {\"mess"),
+        (
+            find("chat"),
+            "data: {\"choices\": [{\"index\": 0, \"delta\": {}, \"finish_reason\": \"stop\"}], \"usa",
+        ),
+        (find("messages"), "event: error\ndata: {\"type\": \"err"),
+    ] {
+        for end in [Some(End::Close), None] {
+            let at = format!("{}, {last}, {end:?}", kind.name);
+            let pieces = (kind.reply)(&["once"], None, true);
+            let shown = pieces.iter().position(|piece| piece.contains("once")).unwrap();
+            let told = pieces[..=shown].concat() + last;
+            let reply =
+                kind.reply(true, vec![told.clone()].into_iter().chain(end.map(|_| "x".to_owned())).collect());
+            let reply = end.map_or_else(|| reply.clone(), |end| reply.clone().cut_at(told.len(), end));
+            let server = Server::start([reply]).unwrap();
+            let (ledger, secret) = ledger(100_000_000);
+            let gate = gate(&kind, &server.url(), &ledger);
+            let got = gate.post(kind.path, &[("x-api-key", &secret)], &kind.body("Hello", true));
+            let run = recorded(&ledger);
+            // Of a stream that ends in order, a reason to stop is enough.
+            let is_whole =
+                end.is_none() && last.contains("finish_reason") || end.is_none() && kind.name == "responses";
+            let expected = if is_whole { RunOutcome::Ok } else { RunOutcome::Failed(ErrorKind::Unavailable) };
+            assert_eq!(RunOutcome::from_name(&run.outcome), Some(expected), "{at}: {}", got.text());
+            let tells = |line: &str| {
+                let document =
+                    line.strip_prefix("data: ").and_then(|data| serde_json::from_str::<Value>(data).ok());
+                document.is_some_and(|it| it["error"]["message"].is_string() || it["type"] == "error")
+            };
+            assert_eq!(got.text().lines().any(tells), !is_whole, "{at}: {}", got.text());
+        }
+    }
+}
+
 /// A target that breaks off answers is left to others, as one that gives none. How long an answer may take is the client's wish.
 #[test]
 fn answers_that_break_off_put_a_target_out_of_service_and_a_deadline_does_not() {
