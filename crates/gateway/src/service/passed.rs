@@ -155,12 +155,12 @@ impl Stream for Passed {
                     let has_end = this.stream.is_none() || this.held.is_free || this.held.has_end();
                     this.held.is_whole |= broken.is_none() && this.held.fault.is_none();
                     let is_over = is_told || broken.is_none() && has_end;
-                    if is_over || broken.is_none() {
-                        if let Some(last) = this.rest() {
-                            // Nothing of the target's follows.
-                            this.body = formwork_wire::Body::new(futures_util::stream::empty());
-                            return Poll::Ready(Some(Ok(last)));
-                        }
+                    if (is_over || broken.is_none())
+                        && let Some(last) = this.rest()
+                    {
+                        // Nothing of the target's follows.
+                        this.body = formwork_wire::Body::new(futures_util::stream::empty());
+                        return Poll::Ready(Some(Ok(last)));
                     }
                     let problem = match broken {
                         _ if is_over => None,
