@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     // All checks run, so that a failing check does not hide the results of the others.
     let official = check(&OFFICIAL, "clients.py", Some(format!("node={}", node.display())));
     let frameworks = check(&FRAMEWORKS, "clients.py", None);
-    let requests = check(&VENDORS, "requests.py", None);
+    let requests = check(&VENDORS, "vendor_requests.py", None);
     requests.and(frameworks).and(official)
 }
 

@@ -1,6 +1,6 @@
 """Compares the requests of `formwork extract` with those of the vendors' own Python packages, field by field.
 
-Usage: requests.py FORMWORK, the path of the command. Each case is sent to a server that this script plays, once by the package
+Usage: vendor_requests.py FORMWORK, the path of the command. Each case is sent to a server that this script plays, once by the package
 and once by the command. Prints a line for each case; exits with 1 if a field differs that no line of `ALLOWED` explains.
 """
 
