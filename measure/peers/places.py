@@ -78,4 +78,6 @@ def main(program, file):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: python3 measure/peers/places.py FORMWORK CORPUS")
     sys.exit(run(__file__, PACKAGES, main))

@@ -133,6 +133,8 @@ impl EndMark {
     const ERROR: usize = 31;
     /// The number of bytes that are kept of an error. A failed response repeats its request.
     const MAX_ERROR: usize = 1 << 20;
+    /// The number of bytes that are told of an error that is no JSON.
+    const MAX_WORDS: usize = 500;
 
     pub(crate) fn new(end: StreamEnd) -> Self {
         Self { end, ..Self::default() }
@@ -202,9 +204,6 @@ impl EndMark {
         }
         self.error = Some(document);
     }
-
-    /// The number of bytes that are told of an error that is no JSON.
-    const MAX_WORDS: usize = 500;
 
     pub(crate) const fn is_seen(&self) -> bool {
         self.is_seen

@@ -207,7 +207,7 @@ impl Native {
         is_told: bool,
     ) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
         let problem = Problem::of_fault(fault);
-        self.fails(fault);
+        self.note_failure(fault);
         // An error before any answer costs nothing, as it does as a response.
         let is_free = is_told && self.meter.is_empty();
         self.end_call(&Turn::default(), None, false);
@@ -222,7 +222,7 @@ impl Native {
     }
 
     /// Notes that the target failed in the middle of its answer.
-    fn fails(&self, fault: &Fault) {
+    fn note_failure(&self, fault: &Fault) {
         if !is_late(fault, self.job.until) {
             failed(&self.job.shared.engine, &self.job.record.made, fault);
         }
@@ -329,7 +329,7 @@ impl Native {
                     body = self.answered(next?)?.into_body();
                     continue;
                 }
-                self.fails(&fault);
+                self.note_failure(&fault);
                 self.end_call(&turn, None, false);
                 let problem = Problem::of_fault(&fault);
                 if !is_told || !turn.calls.is_empty() {

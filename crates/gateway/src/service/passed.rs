@@ -151,7 +151,7 @@ impl Stream for Passed {
                 }
                 Poll::Ready(end) => {
                     let broken = end.as_ref().and_then(|end| end.as_ref().err());
-                    let is_told = this.held.tell();
+                    let is_told = this.held.note_error();
                     let has_end = this.stream.is_none() || this.held.is_free || this.held.has_end();
                     this.held.is_whole |= broken.is_none() && this.held.fault.is_none();
                     let is_over = is_told || broken.is_none() && has_end;
@@ -226,7 +226,7 @@ impl Held {
     }
 
     /// Notes the error that the target told in a stream, if it did. Returns whether it did.
-    fn tell(&mut self) -> bool {
+    fn note_error(&mut self) -> bool {
         let Some(record) = self.record.as_ref().filter(|_| self.is_stream && self.fault.is_none()) else {
             return self.is_told;
         };
@@ -256,7 +256,7 @@ impl Held {
     /// Records the call.
     fn end(&mut self) {
         // A client may leave when it has read of an error.
-        self.tell();
+        self.note_error();
         let Some(mut record) = self.record.take() else { return };
         // A client may close the connection once it has the last event.
         let is_cut = !self.is_whole && !self.has_end();
