@@ -88,8 +88,8 @@ impl Kind {
 pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Found {
     let number = |index: usize| {
         let (word, _) = word(index)?;
-        let digits = word.chars().map(text::digit).collect::<Option<Vec<u32>>>()?;
-        (digits.len() <= 8).then(|| digits.iter().fold(0, |number, digit| number * 10 + digit))
+        let mut digits = word.chars().enumerate();
+        digits.try_fold(0, |number, (at, c)| (at < 8).then_some(number * 10 + text::digit(c)?))
     };
     let length = |index: usize| word(index).map_or(0, |(word, _)| word.chars().count());
     let gap = |index: usize| word(index).map_or("", |(_, gap)| gap.trim());

@@ -112,8 +112,11 @@ fn unsigned(text: &str) -> Vec<Decimal> {
         }
     }
     let number = |whole: &[String], fraction: &str| {
-        let scale = i32::try_from(fraction.len()).ok()?;
-        Some(Decimal::new(false, format!("{}{fraction}", whole.concat()).parse().ok()?, scale))
+        let mut digits = whole.iter().map(String::as_str).chain([fraction]).flat_map(str::bytes);
+        let number = digits.try_fold(0_u128, |number, digit| {
+            number.checked_mul(10)?.checked_add(u128::from(digit.checked_sub(b'0')?))
+        });
+        Some(Decimal::new(false, number?, i32::try_from(fraction.len()).ok()?))
     };
     let Some((last, whole)) = groups.split_last() else { return Vec::new() };
     if last.is_empty() || whole.iter().skip(1).any(String::is_empty) {
@@ -188,6 +191,11 @@ pub(crate) fn currency_notations(text: &str) -> Vec<&'static str> {
     all.copied().filter(|name| *name != text).collect()
 }
 
+/// Returns whether a text in lower case is the code, the sign or a name of a currency.
+pub(crate) fn is_currency(text: &str) -> bool {
+    currencies(text).next().is_some()
+}
+
 /// Returns the currencies that a text in lower case may mean.
 fn currencies(text: &str) -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
     CURRENCIES.iter().filter(move |(code, names)| *code == text || names.contains(&text))
@@ -196,8 +204,9 @@ fn currencies(text: &str) -> impl Iterator<Item = &'static (&'static str, &'stat
 /// Returns the offset of the minus sign of a number after this text: directly before the digits or before their currency, after a space.
 /// Otherwise it is a hyphen.
 pub(crate) fn minus(before: &str) -> Option<usize> {
+    // `$` is the only sign in ASCII; this looks at the end of every text before a number.
     let signed = before.trim_end_matches(|c: char| {
-        !c.is_alphanumeric() && currency_notations(c.encode_utf8(&mut [0; 4])).len() > 1
+        (c == '$' || !c.is_ascii() && !c.is_alphanumeric()) && is_currency(c.encode_utf8(&mut [0; 4]))
     });
     let before = signed.strip_suffix(['-', '\u{2212}'])?;
     let is_sign = |c: char| c.is_whitespace() || "([|,;:".contains(c);
@@ -236,7 +245,7 @@ pub(crate) fn without_unit(text: &str) -> Option<&str> {
     let (before, number, after) = (text.get(..start)?, text.get(start..end)?, text.get(end..)?);
     let is_unit = |part: &str| {
         let part = part.trim();
-        part.is_empty() || part == "%" || !currency_notations(part).is_empty()
+        part.is_empty() || part == "%" || is_currency(&part.to_lowercase())
     };
     (number.len() < text.len() && is_unit(before) && is_unit(after)).then_some(number)
 }

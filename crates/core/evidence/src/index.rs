@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, Hash};
 use foldhash::quality::FixedState;
 
 use crate::date::{self, Date, Kind};
-use crate::decimal::{Decimal, minus, readings, separator};
+use crate::decimal::{Decimal, is_currency, minus, readings, separator};
 use crate::spelled;
 use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced};
 
@@ -398,7 +398,7 @@ impl<'t> Index<'t> {
         let here = self.tokens.get(token).map(|token| token.start);
         before.kind == Kind::Word
             && Some(before.end) == here
-            && crate::decimal::currency_notations(self.word(token - 1)).is_empty()
+            && !is_currency(self.word(token - 1))
     }
 
     /// Returns whether a line has cells between commas: at least two commas, none before a space, as many as in a line beside it, and no

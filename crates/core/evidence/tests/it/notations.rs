@@ -21,6 +21,8 @@ fn values_are_found_in_their_notations() {
         ("Total $1,234.50", json!(1234.5), Status::Normalised, "1,234.50"),
         ("Total 1 234 567", json!(1_234_567), Status::Normalised, "1 234 567"),
         ("Result (1,234)", json!(-1234), Status::Normalised, "(1,234)"),
+        ("Refund -$5 today", json!(-5), Status::Normalised, "-$5"),
+        ("Refund -₫500 today", json!(-500), Status::Normalised, "-₫500"),
         ("Rate 5 %", json!(0.05), Status::Normalised, "5"),
         ("About 2.5 million people", json!(2_500_000), Status::Normalised, "2.5 million"),
         ("版 １２３ 号", json!(123), Status::Normalised, "１２３"),
