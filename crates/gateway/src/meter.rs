@@ -9,6 +9,9 @@ use crate::document::Extent;
 /// The longest name of a member, a model or a number that means anything here.
 const MAX_WORD: usize = 64;
 
+/// The number of bytes that are kept of an error.
+const MAX_ERROR: usize = 64 << 10;
+
 /// Reads a body as it passes, in any chunking: a document, lines or Server-Sent Events. Nothing of it is kept but the counts.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
@@ -33,6 +36,9 @@ pub(crate) struct Meter {
     /// The member `usage`, while it is read, and its depth.
     usage: Option<(Report, u32)>,
     answered: Answered,
+    /// The member `error` of a document, and whether it is being read.
+    error: Vec<u8>,
+    is_error: bool,
 }
 
 /// The model that answered and its reason to stop, as the target names them.
@@ -113,6 +119,7 @@ enum Name {
     Input,
     Model,
     Finish,
+    Error,
     Usage,
     /// A count of tokens.
     Count(Count),
@@ -150,6 +157,7 @@ impl Name {
             b"input" => Self::Input,
             b"model" => Self::Model,
             b"finish_reason" | b"stop_reason" | b"done_reason" => Self::Finish,
+            b"error" => Self::Error,
             b"usage" => Self::Usage,
             b"input_tokens" => Self::Count(Count::Input),
             b"prompt_tokens" => Self::Count(Count::Prompt),
@@ -216,6 +224,7 @@ impl Counts {
 impl Meter {
     pub(crate) fn see(&mut self, mut bytes: &[u8]) {
         while let Some((first, rest)) = bytes.split_first() {
+            let before = bytes;
             bytes = match self.inside {
                 Inside::None => {
                     self.mark(*first);
@@ -234,6 +243,21 @@ impl Meter {
                 }
                 Inside::Number => self.number(bytes),
             };
+            if self.is_error {
+                self.keep_error(before.get(..before.len() - bytes.len()).unwrap_or_default());
+            }
+        }
+    }
+
+    /// Keeps a part of an error.
+    fn keep_error(&mut self, part: &[u8]) {
+        let free = MAX_ERROR.saturating_sub(self.error.len());
+        self.error.extend_from_slice(part.get(..free).unwrap_or(part));
+        if self.inside == Inside::None && self.depth <= 1 {
+            self.is_error = false;
+            if self.error == b"\"\"" {
+                self.error.clear();
+            }
         }
     }
 
@@ -339,6 +363,13 @@ impl Meter {
         self.answered.finish.as_deref()
     }
 
+    /// Returns the first member `error` of a document that has a text or an object; as a text if it is too long.
+    pub(crate) fn error(&self) -> Option<Value> {
+        let text = || String::from_utf8_lossy(&self.error);
+        let is_whole = !self.error.is_empty() && !self.is_error;
+        is_whole.then(|| serde_json::from_slice(&self.error).unwrap_or_else(|_| text().into()))
+    }
+
     /// Returns whether the body has neither texts nor counts so far.
     pub(crate) const fn is_empty(&self) -> bool {
         self.bytes == 0
@@ -354,6 +385,10 @@ impl Meter {
 
     /// Reads a byte between strings and counts.
     fn mark(&mut self, byte: u8) {
+        if self.name == Name::Error && self.depth == 1 && matches!(byte, b'"' | b'{') && self.error.is_empty()
+        {
+            self.is_error = true;
+        }
         match byte {
             b'"' => {
                 (self.inside, self.word.length) = (Inside::Text, 0);

@@ -16,13 +16,13 @@ mod page;
 mod pages;
 mod passed;
 mod ready;
+mod received;
 mod refused;
 mod reserve;
 mod routes;
 mod shared;
 mod stream;
 mod talk;
-mod told;
 mod turns;
 mod way;
 

@@ -11,7 +11,6 @@ use formwork::providers::{Protocol, Raw};
 use formwork_core::{Fault, FaultKind, Usage};
 use formwork_http::with_trace;
 use formwork_json::Level;
-use formwork_wire::is_error;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
@@ -19,14 +18,14 @@ use super::heard::edited;
 use super::job::{Job, late};
 use super::judge::{Found, Judge, Wrong};
 use super::passed::{endless, refusal};
+use super::received::Received;
 use super::stream::{Line, open};
-use super::told::{is_late, told};
 use crate::ask::Want;
-use crate::failover::{answered, failed, first};
-use crate::meter::{Meter, add_counts};
+use crate::failover::{answered, first};
+use crate::meter::add_counts;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::events::{EndMark, Events, document, is_usage};
+use crate::protocol::events::{Events, document, is_usage};
 use crate::protocol::given::tool_names;
 use crate::protocol::turn::Turn;
 use crate::protocol::{LINES, written};
@@ -44,7 +43,8 @@ struct Native {
     body: Value,
     headers: HeaderMap,
     judge: Judge,
-    meter: Meter,
+    /// The answer to the last call.
+    received: Received,
     /// The problem of the targets of the protocol, which were all left.
     failure: Option<Problem>,
     /// Whether the client has seen an event of a stream.
@@ -70,16 +70,9 @@ pub(super) async fn answer(
     judge.others = tool_names(&body).filter(|name| !judge.has_tool(name)).map(str::to_owned).collect();
     let adds_usage =
         job.ask.stream && protocol == Protocol::OpenAi && job.shared.is_kept() && !job.ask.include_usage;
-    let mut native = Native {
-        job,
-        adds_usage,
-        body,
-        headers,
-        judge,
-        meter: Meter::default(),
-        failure: None,
-        is_shown: false,
-    };
+    let received = Received::new(Some(job.protocol), false, job.until);
+    let mut native =
+        Native { job, adds_usage, body, headers, judge, received, failure: None, is_shown: false };
     let response = match native.send().await {
         Ok(Some(response)) => response,
         Ok(None) => {
@@ -137,7 +130,13 @@ impl Native {
                     continue;
                 }
             };
-            // An error of the target, or a body that is not JSON, is passed through as well.
+            if head.status.is_success()
+                && let Some(fault) = self.received.told(&self.job.shared, &self.job.record.made)
+            {
+                (head, body) = self.after_cut(&fault, true).await?.into_parts();
+                continue;
+            }
+            // A refusal of the target, or a body that is not JSON, is passed through as well.
             let document = serde_json::from_slice::<Value>(&bytes).ok();
             let mut document = document.filter(|_| head.status.is_success());
             let turn = document.as_ref().map_or_else(Turn::unread, |document| {
@@ -190,7 +189,7 @@ impl Native {
         let mut bytes = Vec::new();
         while let Some(piece) = body.next().await {
             let piece = piece?;
-            self.meter.see(&piece);
+            self.received.see(&piece);
             if bytes.len() + piece.len() > MAX_RESPONSE {
                 return Err(Fault::new(FaultKind::BadWire, "the response of the target is too long"));
             }
@@ -207,9 +206,8 @@ impl Native {
         is_told: bool,
     ) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
         let problem = Problem::of_fault(fault);
-        self.note_failure(fault);
-        // An error before any answer costs nothing, as it does as a response.
-        let is_free = is_told && self.meter.is_empty();
+        self.received.failed(&self.job.shared, &self.job.record.made, fault);
+        let is_free = is_told && self.received.is_empty();
         self.end_call(&Turn::default(), None, false);
         if let Some(made) = self.job.record.made.last_mut() {
             made.fail(if is_free { Usage::default() } else { made.usage }, &problem);
@@ -221,15 +219,9 @@ impl Native {
         self.send().await?.ok_or(problem)
     }
 
-    /// Notes that the target failed in the middle of its answer.
-    fn note_failure(&self, fault: &Fault) {
-        if !is_late(fault, self.job.until) {
-            failed(&self.job.shared.engine, &self.job.record.made, fault);
-        }
-    }
-
     /// Answers with a stream. Events are held back while they may be part of a call, or have to be replaced.
     async fn stream(mut self, body: formwork_wire::Body) -> Result<Response, Problem> {
+        self.received = Received::new(Some(self.job.protocol), true, self.job.until);
         let (mut line, guard, response) = match open(&self.job) {
             Ok(opened) => opened,
             Err(problem) => return self.failed(problem),
@@ -264,13 +256,12 @@ impl Native {
         let has_left = || Some(left(&shared));
         loop {
             let (mut turn, mut events, mut held) = (Turn::default(), Events::default(), Vec::new());
-            let (mut mark, earlier, mut broken) = (EndMark::new(protocol.end()), self.earlier(), None);
+            let (earlier, mut broken) = (self.earlier(), None);
             loop {
                 let waited = line.client.wait(body.next(), !self.is_shown || events.is_empty()).await;
                 let Some(piece) = waited else {
                     // A client may close the connection once it has the last event.
-                    let has_end = mark.is_seen() || self.meter.has_end(mark.is_long());
-                    let is_done = self.is_shown && turn.calls.is_empty() && has_end;
+                    let is_done = self.is_shown && turn.calls.is_empty() && self.received.has_end();
                     if is_done {
                         answered(&shared.engine, &self.job.record.made);
                     }
@@ -284,8 +275,7 @@ impl Native {
                     }
                     None => break,
                 };
-                self.meter.see(&piece);
-                mark.see(&piece);
+                self.received.see(&piece);
                 events.push(&piece);
                 while let Some(event) = events.next(is_lines) {
                     if self.adds_usage && is_usage(&event) {
@@ -307,21 +297,17 @@ impl Native {
                         }
                     }
                 }
-                if mark.error().is_some() {
+                if self.received.has_error() {
                     break;
                 }
             }
+            let told = self.received.told(&shared, &self.job.record.made);
             held.extend(events.rest());
-            if mark.ends_with_error() {
-                held.extend_from_slice(if is_lines { b"\n" } else { b"\n\n" });
-            }
-            let told = told(&shared, &self.job.record.made, &mark, &self.meter);
+            held.extend_from_slice(self.received.rest(protocol.stream_type()));
             let is_told = told.is_some();
             let mut wrong = self.judge.judged(&turn, Level::Strict).err();
             // The model did not write what the schema asks for: it is asked again.
-            let is_wrong = wrong.is_some()
-                && !self.judge.takes_any_text()
-                && mark.error().is_some_and(|error| is_error(error, "generation failed"));
+            let is_wrong = wrong.is_some() && !self.judge.takes_any_text() && self.received.is_wrong();
             if let Some(fault) = told.filter(|_| !is_wrong).or(broken) {
                 if !self.is_shown {
                     let waited = line.client.wait(self.after_cut(&fault, is_told), true).await;
@@ -329,7 +315,7 @@ impl Native {
                     body = self.answered(next?)?.into_body();
                     continue;
                 }
-                self.note_failure(&fault);
+                self.received.failed(&shared, &self.job.record.made, &fault);
                 self.end_call(&turn, None, false);
                 let problem = Problem::of_fault(&fault);
                 if !is_told || !turn.calls.is_empty() {
@@ -340,7 +326,7 @@ impl Native {
                 return Ok(if is_there { Some(problem) } else { has_left() });
             }
             // A value that a whole response would have takes the place of the text.
-            let has_end = mark.is_seen() || self.meter.has_end(mark.is_long());
+            let has_end = self.received.has_end();
             let may_be_found = wrong.is_some() && has_end && !is_wrong && !self.is_shown;
             if let Some(Found { value, warnings }) = may_be_found.then(|| self.judge.found(&turn)).flatten()
                 && let Some(edited) = edited(protocol, &held, &value.to_string())
@@ -425,11 +411,12 @@ impl Native {
 
     /// Records the outcome of the last call.
     fn end_call(&mut self, turn: &Turn, wrong: Option<&Wrong>, is_whole: bool) {
-        let mut meter = std::mem::take(&mut self.meter);
+        let next = Received::new(Some(self.job.protocol), self.received.is_stream(), self.job.until);
+        let mut received = std::mem::replace(&mut self.received, next);
         let keeps = self.job.shared.keeps_bodies;
         let Some(made) = self.job.record.made.last_mut() else { return };
         made.answer = keeps.then(|| turn.written()).flatten();
-        made.end(meter.usage(self.job.prompt, is_whole), wrong.map(|wrong| wrong.violations.as_slice()));
+        made.end(received.usage(self.job.prompt, is_whole), wrong.map(|wrong| wrong.violations.as_slice()));
     }
 
     fn failed(self, problem: Problem) -> Result<Response, Problem> {

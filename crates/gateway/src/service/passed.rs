@@ -10,17 +10,15 @@ use formwork::providers::Raw;
 use formwork_core::{Fault, FaultKind, Usage};
 use formwork_serve::Turn;
 use futures_util::Stream;
-use tokio::time::Instant;
 
 use super::asker::Begun;
 use super::open::Open;
-use super::told::{is_late, told};
+use super::received::Received;
 use crate::document::Extent;
-use crate::failover::{answered, failed, first};
-use crate::meter::Meter;
+use crate::failover::{answered, first};
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::events::{EndMark, Events};
+use crate::protocol::events::Events;
 use crate::protocol::{self, EVENTS, LINES, written};
 use crate::record::{Record, left};
 
@@ -47,19 +45,15 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
     let kind = [EVENTS, LINES].into_iter().find(|kind| media.is_some_and(|media| media.starts_with(kind)));
     let held = Held {
         record: Some(begun.record),
-        meter: Meter::default(),
+        received: Received::new(protocol, kind.is_some(), begun.until),
         prompt: prompt.unwrap_or_default(),
         is_free: prompt.is_none() || !head.status.is_success(),
         is_refused: !head.status.is_success(),
         is_whole: false,
         is_told: false,
-        is_open: false,
-        until: begun.until,
-        mark: EndMark::new(protocol.map(|protocol| protocol.end()).unwrap_or_default()),
         text: protocol.filter(|_| begun.shared.keeps_bodies).map(|protocol| (protocol, Vec::new())),
         fault: refusal(head.status),
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
-        is_stream: kind.is_some(),
         ends_line: true,
         turn: begun.turn,
         _open: open,
@@ -99,7 +93,7 @@ struct Passed {
 
 struct Held {
     record: Option<Box<Record>>,
-    meter: Meter,
+    received: Received,
     prompt: Extent,
     /// Whether it costs nothing: the target refused the request, or it has no price.
     is_free: bool,
@@ -107,17 +101,12 @@ struct Held {
     is_refused: bool,
     /// Whether the body came to its end.
     is_whole: bool,
-    /// Whether the target told an error in its stream, and whether the event of it has no end.
+    /// Whether the target told an error in its answer.
     is_told: bool,
-    is_open: bool,
-    /// The end of the time for the request.
-    until: Instant,
-    mark: EndMark,
     /// The body as far as it came, where texts are kept, and its protocol.
     text: Option<(&'static dyn protocol::Protocol, Vec<u8>)>,
     /// The target's refusal of the request, or its failure in the middle of the body.
     fault: Option<Problem>,
-    is_stream: bool,
     /// Whether the body ends with a line end so far.
     ends_line: bool,
     /// The rest of a body whose length is known: it is not read any more once it is complete.
@@ -152,7 +141,7 @@ impl Stream for Passed {
                 Poll::Ready(end) => {
                     let broken = end.as_ref().and_then(|end| end.as_ref().err());
                     let is_told = this.held.note_error();
-                    let has_end = this.stream.is_none() || this.held.is_free || this.held.has_end();
+                    let has_end = this.stream.is_none() || this.held.is_free || this.held.received.has_end();
                     this.held.is_whole |= broken.is_none() && this.held.fault.is_none();
                     let is_over = is_told || broken.is_none() && has_end;
                     if (is_over || broken.is_none())
@@ -187,10 +176,7 @@ impl Passed {
     /// Returns what is left of the events, and the end of an error that the target did not end. Readers leave out an event without its end.
     fn rest(&mut self) -> Option<Bytes> {
         let mut rest = self.events.take().map(Events::rest).unwrap_or_default();
-        if std::mem::take(&mut self.held.is_open) {
-            let is_lines = self.stream.is_some_and(|(_, media)| media == LINES);
-            rest.extend_from_slice(if is_lines { b"\n" } else { b"\n\n" });
-        }
+        rest.extend_from_slice(self.held.received.rest(self.stream.map_or(EVENTS, |(_, media)| media)));
         (!rest.is_empty()).then(|| rest.into())
     }
 
@@ -211,28 +197,23 @@ impl Passed {
 
 impl Held {
     fn see(&mut self, bytes: &[u8]) {
-        self.meter.see(bytes);
+        self.received.see(bytes);
         if let Some((_, text)) = self.text.as_mut().filter(|(_, text)| text.len() < MAX_KEPT) {
             text.extend_from_slice(bytes);
         }
-        if self.is_stream {
-            self.ends_line = bytes.last().map_or(self.ends_line, |last| *last == b'\n');
-            self.mark.see(bytes);
-        }
+        self.ends_line = bytes.last().map_or(self.ends_line, |last| *last == b'\n');
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(bytes.len() as u64);
             self.is_whole |= *left == 0;
         }
     }
 
-    /// Notes the error that the target told in a stream, if it did. Returns whether it did.
+    /// Notes the error that the target told in its answer, if it did. Returns whether it did.
     fn note_error(&mut self) -> bool {
-        let Some(record) = self.record.as_ref().filter(|_| self.is_stream && self.fault.is_none()) else {
-            return self.is_told;
-        };
-        self.is_open = self.mark.ends_with_error();
-        if let Some(fault) = told(record.shared(), &record.made, &self.mark, &self.meter) {
-            failed(&record.shared().engine, &record.made, &fault);
+        if let Some(record) = self.record.as_ref().filter(|_| self.fault.is_none())
+            && let Some(fault) = self.received.told(record.shared(), &record.made)
+        {
+            self.received.failed(record.shared(), &record.made, &fault);
             (self.fault, self.is_told) = (Some(Problem::of_fault(&fault)), true);
         }
         self.is_told
@@ -241,16 +222,10 @@ impl Held {
     /// Returns the problem of a body that broke off.
     fn broke(&mut self, fault: &Fault) -> Problem {
         self.is_refused = false;
-        let is_failure = !is_late(fault, self.until) && !self.has_end();
-        if let Some(record) = self.record.as_ref().filter(|_| is_failure) {
-            failed(&record.shared().engine, &record.made, fault);
+        if let Some(record) = self.record.as_ref().filter(|_| !self.received.has_end()) {
+            self.received.failed(record.shared(), &record.made, fault);
         }
         Problem::of_fault(fault)
-    }
-
-    /// Returns whether the last event of a stream came.
-    fn has_end(&self) -> bool {
-        self.mark.is_seen() || self.meter.has_end(self.mark.is_long())
     }
 
     /// Records the call.
@@ -259,19 +234,19 @@ impl Held {
         self.note_error();
         let Some(mut record) = self.record.take() else { return };
         // A client may close the connection once it has the last event.
-        let is_cut = !self.is_whole && !self.has_end();
+        let is_cut = !self.is_whole && !self.received.has_end();
         let problem = self.fault.take().or_else(|| is_cut.then(|| left(record.shared())));
         if problem.is_none() || self.is_refused {
             answered(&record.shared().engine, &record.made);
         }
-        record.answered(self.meter.answered());
+        record.answered(self.received.answered());
         if let Some((protocol, text)) = self.text.take() {
-            record.said(protocol.turn_of(&text, self.is_stream).written());
+            record.said(protocol.turn_of(&text, self.received.is_stream()).written());
         }
         // An error before any answer costs nothing, as it does as a response.
-        let usage = match self.is_free || self.is_told && self.meter.is_empty() {
+        let usage = match self.is_free || self.is_told && self.received.is_empty() {
             true => Usage::default(),
-            false => self.meter.usage(self.prompt, self.is_whole && !self.is_told),
+            false => self.received.usage(self.prompt, self.is_whole && !self.is_told),
         };
         record.passed(usage, problem.as_ref());
     }

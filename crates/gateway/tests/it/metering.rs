@@ -550,7 +550,10 @@ fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() 
     let busy = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Too busy"}});
     let slow = json!({"type": "error", "code": "rate_limit_exceeded", "message": "slow down", "param": null});
     let image = json!({"type": "error", "code": "image_parse_error", "message": "no picture"});
-    let ended = json!({"id": "x", "error": {"code": 502, "message": "gone"}, "choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]});
+    let ended = |code: &str, message: &str| {
+        let choice = json!({"index": 0, "delta": {}, "finish_reason": "error"});
+        json!({"id": "x", "error": {"code": code, "message": message}, "choices": [choice]})
+    };
     // Failed responses repeat their request.
     let failed = json!({"error": {"code": "server_error", "message": "gone"}, "status": "failed", "instructions": "x".repeat(40_000)});
     let failed = json!({"type": "response.failed", "response": failed});
@@ -575,7 +578,8 @@ fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() 
             "input",
         ),
         ("chat", chat_error("content_filter", "not so"), "bad_request", "not so"),
-        ("chat", format!("data: {ended}\n\n"), "overloaded", "finish_reason"),
+        ("chat", format!("data: {}\n\n", ended("502", "gone")), "overloaded", "gone"),
+        ("chat", format!("data: {}\n\n", ended("rate_limit_exceeded", "wait")), "rate_limited", "wait"),
     ] {
         let kind = kinds().into_iter().find(|kind| kind.name == name).unwrap();
         let pieces = (kind.reply)(&["once"], None, true);
@@ -648,6 +652,71 @@ fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() 
             let is_own = name == "responses" && has_tools && before.is_empty();
             let expected = if is_own { 2 } else { 1 };
             assert_eq!(errors, if goes_on { 0 } else { expected }, "{at}: {}", got.text());
+        }
+    }
+}
+
+/// Some servers answer with status 200 before they know.
+#[test]
+fn an_error_in_a_whole_response_of_status_200_is_no_answer() {
+    let find = |name: &str| kinds().into_iter().find(|kind| kind.name == name).unwrap();
+    let failed = json!({
+        "id": "x", "object": "response", "status": "failed", "model": "m", "output": [],
+        "error": {"code": "rate_limit_exceeded", "message": "slow down"}, "instructions": "y".repeat(9_000),
+        "usage": {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7},
+    });
+    let partial = json!({
+        "error": {"message": "gone", "code": 502},
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "once"}, "finish_reason": "error"}],
+    });
+    let aborted = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "once"}, "finish_reason": "abort"}]});
+    for (name, error, class, words, is_free) in [
+        ("chat", json!({"error": {"message": "boom", "code": "x"}}).to_string(), "overloaded", "boom", true),
+        ("chat", "{\n  \"error\" : {\"message\": \"not so\", \"code\": \"content_filter\"}\n}\n".to_owned(), "bad_request", "not so", true),
+        ("chat", partial.to_string(), "overloaded", "gone", false),
+        ("chat", aborted.to_string(), "overloaded", "abort", false),
+        ("messages", json!({"type": "error", "error": {"type": "overloaded_error", "message": "Too busy"}}).to_string(), "overloaded", "Too busy", true),
+        ("ollama chat", json!({"error": "the model runner has stopped"}).to_string(), "overloaded", "runner", true),
+        ("responses", failed.to_string(), "rate_limited", "slow down", false),
+        // A text of the model, the arguments of a call, and a member that says that there is none.
+        ("chat", json!({"error": null, "choices": [{"index": 0, "message": {"content": "{\"error\": {}}", "tool_calls": [{"function": {"name": "f", "arguments": "{\"error\": {}}"}}], "error": {"no": 1}}, "finish_reason": "stop"}]}).to_string(), "accepted", "", false),
+        ("ollama chat", json!({"error": "", "message": {"content": "once", "tool_calls": [{"function": {"name": "f", "arguments": {"error": {"message": "x"}}}}]}, "done": true, "eval_count": 1}).to_string(), "accepted", "", false),
+    ] {
+        let kind = find(name);
+        for (has_tools, has_second, size) in
+            [(false, false, usize::MAX), (false, true, 7), (true, false, usize::MAX), (true, true, 7), (true, true, usize::MAX)]
+        {
+            let at = format!("{error}, tools: {has_tools}, {has_second}, {size}");
+            let pieces = error.as_bytes().chunks(size).map(|piece| String::from_utf8(piece.to_vec()).unwrap());
+            let first = Server::start([kind.reply(false, pieces.collect())]).unwrap();
+            let second = Server::start([kind.reply(false, (kind.reply)(&["twice"], None, false))]).unwrap();
+            let mut config = priced(&kind, &first.url());
+            let mut body = kind.body("Hello", false);
+            if has_second {
+                config += &priced(&kind, &second.url()).replace("primary", "second");
+                body["model"] = "primary,second".into();
+            }
+            if has_tools {
+                body["tools"] = match name {
+                    "messages" => json!([{"name": "f", "input_schema": {"type": "object"}}]),
+                    "responses" => json!([{"type": "function", "name": "f", "parameters": {"type": "object"}}]),
+                    _ => json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]),
+                };
+            }
+            let (ledger, secret) = ledger(100_000_000);
+            let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+            let got = gate.post(kind.path, &[("x-api-key", &secret)], &body);
+            let run = ledger.run(recorded(&ledger).id).unwrap().unwrap();
+            let call = &run.calls[0];
+            assert_eq!(call.class.as_ref(), class, "{at}: {} {}", got.status, got.text());
+            assert!(words.is_empty() || call.message.as_ref().is_some_and(|it| it.contains(words)), "{at}: {call:?}");
+            assert_eq!(call.usage == formwork_core::Usage::default(), is_free, "{at}: {:?}", call.usage);
+            let goes_on = has_tools && has_second && !matches!(class, "bad_request" | "accepted");
+            assert_eq!((run.calls.len() == 2, got.text().contains("twice")), (goes_on, goes_on), "{at}: {}", got.text());
+            // A request that is passed on gets the response of the target as it is.
+            let is_verbatim = !has_tools || class == "accepted";
+            assert_eq!(got.text() == error, is_verbatim, "{at}: {}", got.text());
+            assert_eq!(got.status == 200, is_verbatim || goes_on, "{at}: {}", got.status);
         }
     }
 }
