@@ -114,6 +114,18 @@ pub(crate) struct EndMark {
 }
 
 impl EndMark {
+    /// What stands before a mark. In a text of an answer, line ends and quotes are escaped.
+    const BEFORE: [&[u8]; 8] = [
+        b"\nevent: ",
+        b"\nevent:",
+        b"\ndata: ",
+        b"\ndata:",
+        b"\"type\":\"",
+        b"\"type\": \"",
+        // Ollama's mark is a member.
+        b"{",
+        b",",
+    ];
     /// The bytes of the end of a piece that are examined.
     const LONGEST: usize = 64;
     /// The beginnings of an event with an error, in all protocols: servers have those of others. A text of an answer never begins a line,
@@ -142,11 +154,20 @@ impl EndMark {
 
     pub(crate) fn see(&mut self, piece: &[u8]) {
         self.look_for_error(piece);
-        let piece = piece.trim_ascii_end();
-        let needed = if self.end.is_long { piece.len() } else { piece.len().min(Self::LONGEST) };
-        self.tail.extend_from_slice(piece.get(piece.len() - needed..).unwrap_or_default());
-        let has = |mark: &&str| memmem::find(&self.tail, mark.as_bytes()).is_some();
+        let text = piece.trim_ascii_end();
+        let needed = if self.end.is_long { text.len() } else { text.len().min(Self::LONGEST) };
+        if self.tail.is_empty() {
+            self.tail.push(b'\n');
+        } else if needed < text.len() {
+            self.tail.clear();
+        }
+        self.tail.extend_from_slice(text.get(text.len() - needed..).unwrap_or_default());
+        let is_end = |at: usize| Self::BEFORE.iter().any(|sign| self.tail[..at].ends_with(sign));
+        let has = |mark: &&str| memmem::find_iter(&self.tail, mark.as_bytes()).any(is_end);
         self.is_seen |= self.end.marks.iter().any(has);
+        if piece.ends_with(b"\n") && !self.tail.ends_with(b"\n") {
+            self.tail.push(b'\n');
+        }
         self.tail.drain(..self.tail.len().saturating_sub(Self::LONGEST));
     }
 

@@ -319,6 +319,7 @@ fn of_a_member_that_is_there_twice_the_last_one_counts() {
 #[test]
 fn the_end_and_an_error_are_found_in_any_chunking() {
     let delta = r#"data: {"choices": [{"delta": {"content": "event: error\ndata: {\"error\": [DONE"}}]}"#;
+    let ended = r#"data: {"delta": "\ndata: [DONE]\nevent: message_stop, {\"done\":true \"type\": \"response.completed[DONE]"}"#;
     let line = r#"{"message": {"content": "\n{\"error\""}, "done": false}"#;
     let full = format!("data: {{\"error\":{{\"message\":\"{}\"}}}}", "x".repeat(30_000));
     let none = "data: {\"error\":null,\"choices\":[]}\n\n".repeat(2_000);
@@ -327,6 +328,10 @@ fn the_end_and_an_error_are_found_in_any_chunking() {
     for (protocol, text, is_seen, has_error) in [
         (&OpenAi as &dyn Protocol, format!("{delta}\n\ndata: [DONE]\n\n"), true, false),
         (&OpenAi, format!("{delta}\n\n{delta}\n\n"), false, false),
+        (&OpenAi, format!("{ended}\n\n"), false, false),
+        (&Anthropic, format!("{ended}\n\n"), false, false),
+        (&Responses, format!("{ended}\n\n"), false, false),
+        (&Ollama::Chat, format!("{}\n", ended.trim_start_matches("data: ")), false, false),
         (&OpenAi, format!("{delta}\n\ndata: {{\"error\": {{}}}}\n\n"), false, true),
         (&Anthropic, "event: ping\ndata: {}\n\nevent: error\ndata: {}\n\n".to_owned(), false, true),
         (&Anthropic, "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n".to_owned(), true, false),
