@@ -87,9 +87,10 @@ pub(crate) fn called<'e>(engine: &'e Engine, made: &[Made]) -> Option<&'e Target
     engine.names.targets().get(made.last()?.target())
 }
 
-/// Notes that the target of the last call failed after its answer had begun. One that only finds fault with the request is in service.
+/// Notes that the target of the last call failed after its answer had begun. One that only finds fault with the request is in service, as
+/// is one that lacks an API.
 pub(crate) fn failed(engine: &Engine, made: &[Made], fault: &Fault) {
-    if matches!(fault.kind, FaultKind::BadRequest | FaultKind::SchemaRefused) {
+    if matches!(fault.kind, FaultKind::BadRequest | FaultKind::SchemaRefused | FaultKind::Unsupported) {
         answered(engine, made);
     } else if let Some(target) = called(engine, made) {
         engine.outages.failed(target.name(), fault);

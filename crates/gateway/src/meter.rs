@@ -12,7 +12,8 @@ const MAX_WORD: usize = 64;
 /// The number of bytes that are kept of an error.
 const MAX_ERROR: usize = 64 << 10;
 
-/// Reads a body as it passes, in any chunking: a document, lines or Server-Sent Events. Nothing of it is kept but the counts.
+/// Reads a body as it passes, in any chunking: a document, lines or Server-Sent Events. Nothing of it is kept but the counts
+/// and an error.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     reported: Counts,
@@ -36,9 +37,10 @@ pub(crate) struct Meter {
     /// The member `usage`, while it is read, and its depth.
     usage: Option<(Report, u32)>,
     answered: Answered,
-    /// The member `error` of a document, and whether it is being read.
+    /// The member `error` of a document, whether it is being read, and whether its document came to its end.
     error: Vec<u8>,
     is_error: bool,
+    has_error: bool,
 }
 
 /// The model that answered and its reason to stop, as the target names them.
@@ -255,7 +257,7 @@ impl Meter {
         self.error.extend_from_slice(part.get(..free).unwrap_or(part));
         if self.inside == Inside::None && self.depth <= 1 {
             self.is_error = false;
-            if self.error == b"\"\"" {
+            if self.error == b"\"\"" || self.error == b"{}" {
                 self.error.clear();
             }
         }
@@ -363,11 +365,20 @@ impl Meter {
         self.answered.finish.as_deref()
     }
 
-    /// Returns the first member `error` of a document that has a text or an object; as a text if it is too long.
+    /// Returns whether a document that came to its end has a member `error` with a text or an object.
+    pub(crate) const fn has_error(&self) -> bool {
+        self.has_error
+    }
+
+    /// Returns the first of these members; as a text if it is too long.
     pub(crate) fn error(&self) -> Option<Value> {
         let text = || String::from_utf8_lossy(&self.error);
-        let is_whole = !self.error.is_empty() && !self.is_error;
-        is_whole.then(|| serde_json::from_slice(&self.error).unwrap_or_else(|_| text().into()))
+        self.has_error.then(|| serde_json::from_slice(&self.error).unwrap_or_else(|_| text().into()))
+    }
+
+    /// Returns whether no document is open.
+    pub(crate) const fn is_between(&self) -> bool {
+        self.depth == 0
     }
 
     /// Returns whether the body has neither texts nor counts so far.
@@ -422,6 +433,7 @@ impl Meter {
                     self.reported.add(report);
                 }
                 self.depth = self.depth.saturating_sub(1);
+                self.has_error |= self.depth == 0 && !self.error.is_empty();
                 (self.name, self.last) = (Name::Other, Name::Other);
             }
             b',' if self.lists & 1_u64.checked_shl(self.depth).unwrap_or(0) == 0 => self.name = Name::Other,

@@ -99,6 +99,18 @@ pub(crate) struct StreamEnd {
     pub(crate) is_long: bool,
 }
 
+/// Returns whether a mark is a sign of the end after these bytes, and not a part of a text, in which line ends and quotes are escaped.
+fn is_sign(mark: &str, before: &[u8]) -> bool {
+    if mark.starts_with('"') {
+        return before.trim_ascii_end().ends_with(b"{") || before.trim_ascii_end().ends_with(b",");
+    }
+    let lines: [&[u8]; 4] = [b"event: ", b"event:", b"data: ", b"data:"];
+    let mut lines = lines.iter().filter_map(|line| before.strip_suffix(*line));
+    lines.any(|before| before.ends_with(b"\n") || before.ends_with(b"\r"))
+        || before.ends_with(b"\"type\":\"")
+        || before.ends_with(b"\"type\": \"")
+}
+
 /// Finds the end of a stream, and an error in it, in pieces of any length.
 #[derive(Default)]
 pub(crate) struct EndMark {
@@ -114,18 +126,6 @@ pub(crate) struct EndMark {
 }
 
 impl EndMark {
-    /// What stands before a mark. In a text of an answer, line ends and quotes are escaped.
-    const BEFORE: [&[u8]; 8] = [
-        b"\nevent: ",
-        b"\nevent:",
-        b"\ndata: ",
-        b"\ndata:",
-        b"\"type\":\"",
-        b"\"type\": \"",
-        // Ollama's mark is a member.
-        b"{",
-        b",",
-    ];
     /// The bytes of the end of a piece that are examined.
     const LONGEST: usize = 64;
     /// The beginnings of an event with an error, in all protocols: servers have those of others. A text of an answer never begins a line,
@@ -162,10 +162,10 @@ impl EndMark {
             self.tail.clear();
         }
         self.tail.extend_from_slice(text.get(text.len() - needed..).unwrap_or_default());
-        let is_end = |at: usize| Self::BEFORE.iter().any(|sign| self.tail[..at].ends_with(sign));
-        let has = |mark: &&str| memmem::find_iter(&self.tail, mark.as_bytes()).any(is_end);
+        let is_end = |mark: &str, at: usize| is_sign(mark, self.tail.get(..at).unwrap_or_default());
+        let has = |mark: &&str| memmem::find_iter(&self.tail, mark.as_bytes()).any(|at| is_end(mark, at));
         self.is_seen |= self.end.marks.iter().any(has);
-        if piece.ends_with(b"\n") && !self.tail.ends_with(b"\n") {
+        if matches!(piece.last(), Some(b'\n' | b'\r')) && !self.tail.ends_with(b"\n") {
             self.tail.push(b'\n');
         }
         self.tail.drain(..self.tail.len().saturating_sub(Self::LONGEST));

@@ -319,7 +319,7 @@ fn of_a_member_that_is_there_twice_the_last_one_counts() {
 #[test]
 fn the_end_and_an_error_are_found_in_any_chunking() {
     let delta = r#"data: {"choices": [{"delta": {"content": "event: error\ndata: {\"error\": [DONE"}}]}"#;
-    let ended = r#"data: {"delta": "\ndata: [DONE]\nevent: message_stop, {\"done\":true \"type\": \"response.completed[DONE]"}"#;
+    let ended = r#"data: {"delta": "\ndata: [DONE]\nevent: message_stop, {\"done\":true,\"done\": true \"type\": \"response.completed,response.completed,message_stop,[DONE]"}"#;
     let line = r#"{"message": {"content": "\n{\"error\""}, "done": false}"#;
     let full = format!("data: {{\"error\":{{\"message\":\"{}\"}}}}", "x".repeat(30_000));
     let none = "data: {\"error\":null,\"choices\":[]}\n\n".repeat(2_000);
@@ -336,6 +336,8 @@ fn the_end_and_an_error_are_found_in_any_chunking() {
         (&Anthropic, "event: ping\ndata: {}\n\nevent: error\ndata: {}\n\n".to_owned(), false, true),
         (&Anthropic, "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n".to_owned(), true, false),
         (&Ollama::Chat, format!("{line}\n{{\"done\":true}}\n"), true, false),
+        (&Ollama::Chat, format!("{line}\n{{\"model\": \"m\", \"done\": true}}\n"), true, false),
+        (&OpenAi, format!("{delta}\r\rdata: [DONE]\r\r"), true, false),
         (&Ollama::Chat, format!("{line}\n{{\"error\":\"full\"}}\n"), false, true),
         (&OpenAi, "data: {\"error\":null,\"choices\":[]}\n\ndata: [DONE]\n\n".to_owned(), true, false),
         (&OpenAi, "data: {\"error\":null}\n\ndata: {\"error\":{}}\n\n".to_owned(), false, true),

@@ -130,15 +130,17 @@ impl Native {
                     continue;
                 }
             };
-            if head.status.is_success()
-                && let Some(fault) = self.received.told(&self.job.shared, &self.job.record.made)
+            // A refusal of the target, or a body that is not JSON, is passed through as well.
+            let document = serde_json::from_slice::<Value>(&bytes).ok();
+            let mut document = document.filter(|_| head.status.is_success());
+            if let Some(document) = &document
+                && let Some(fault) =
+                    self.received.told(&self.job.shared, &self.job.record.made, Some(document))
+                && (self.judge.takes_any_text() || !self.received.is_wrong())
             {
                 (head, body) = self.after_cut(&fault, true).await?.into_parts();
                 continue;
             }
-            // A refusal of the target, or a body that is not JSON, is passed through as well.
-            let document = serde_json::from_slice::<Value>(&bytes).ok();
-            let mut document = document.filter(|_| head.status.is_success());
             let turn = document.as_ref().map_or_else(Turn::unread, |document| {
                 let mut turn = Turn::default();
                 self.job.protocol.read_whole(&mut turn, document);
@@ -301,7 +303,7 @@ impl Native {
                     break;
                 }
             }
-            let told = self.received.told(&shared, &self.job.record.made);
+            let told = self.received.told(&shared, &self.job.record.made, None);
             held.extend(events.rest());
             held.extend_from_slice(self.received.rest(protocol.stream_type()));
             let is_told = told.is_some();

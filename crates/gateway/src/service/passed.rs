@@ -54,7 +54,6 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         text: protocol.filter(|_| begun.shared.keeps_bodies).map(|protocol| (protocol, Vec::new())),
         fault: refusal(head.status),
         left: head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()),
-        ends_line: true,
         turn: begun.turn,
         _open: open,
     };
@@ -107,8 +106,6 @@ struct Held {
     text: Option<(&'static dyn protocol::Protocol, Vec<u8>)>,
     /// The target's refusal of the request, or its failure in the middle of the body.
     fault: Option<Problem>,
-    /// Whether the body ends with a line end so far.
-    ends_line: bool,
     /// The rest of a body whose length is known: it is not read any more once it is complete.
     left: Option<u64>,
     turn: Turn,
@@ -143,6 +140,9 @@ impl Stream for Passed {
                     let is_told = this.held.note_error();
                     let has_end = this.stream.is_none() || this.held.is_free || this.held.received.has_end();
                     this.held.is_whole |= broken.is_none() && this.held.fault.is_none();
+                    if is_told && this.stream.is_none() && broken.is_some() {
+                        return polled;
+                    }
                     let is_over = is_told || broken.is_none() && has_end;
                     if (is_over || broken.is_none())
                         && let Some(last) = this.rest()
@@ -184,7 +184,7 @@ impl Passed {
     fn fails(&mut self, problem: Problem) -> Option<Bytes> {
         // The last event of the target may have no end, and nothing follows the error.
         self.events = None;
-        let end: &[u8] = if self.held.ends_line { b"" } else { b"\n" };
+        let end: &[u8] = if self.held.received.ends_line() { b"" } else { b"\n" };
         let last = self.stream.take().map(|(protocol, media)| {
             self.body = formwork_wire::Body::new(futures_util::stream::empty());
             let empty: &[u8] = if media == LINES { b"" } else { b"\n" };
@@ -201,7 +201,6 @@ impl Held {
         if let Some((_, text)) = self.text.as_mut().filter(|(_, text)| text.len() < MAX_KEPT) {
             text.extend_from_slice(bytes);
         }
-        self.ends_line = bytes.last().map_or(self.ends_line, |last| *last == b'\n');
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(bytes.len() as u64);
             self.is_whole |= *left == 0;
@@ -211,7 +210,7 @@ impl Held {
     /// Notes the error that the target told in its answer, if it did. Returns whether it did.
     fn note_error(&mut self) -> bool {
         if let Some(record) = self.record.as_ref().filter(|_| self.fault.is_none())
-            && let Some(fault) = self.received.told(record.shared(), &record.made)
+            && let Some(fault) = self.received.told(record.shared(), &record.made, None)
         {
             self.received.failed(record.shared(), &record.made, &fault);
             (self.fault, self.is_told) = (Some(Problem::of_fault(&fault)), true);

@@ -3,7 +3,7 @@
 use formwork::providers::Protocol as RawProtocol;
 use formwork_core::{Fault, FaultKind, Usage};
 use formwork_wire::{RequestInfo, is_error};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
 use super::Shared;
@@ -19,7 +19,10 @@ pub(super) struct Received {
     meter: Meter,
     mark: EndMark,
     is_stream: bool,
-    /// Whether the event of an error has no end.
+    /// The last two bytes that are no carriage returns.
+    last: [u8; 2],
+    error: Option<Value>,
+    /// Whether the event of the error has no end.
     is_open: bool,
     /// The end of the time for the request.
     until: Instant,
@@ -28,13 +31,17 @@ pub(super) struct Received {
 impl Received {
     pub(super) fn new(protocol: Option<&dyn Protocol>, is_stream: bool, until: Instant) -> Self {
         let mark = EndMark::new(protocol.map(Protocol::end).unwrap_or_default());
-        Self { meter: Meter::default(), mark, is_stream, is_open: false, until }
+        Self { meter: Meter::default(), mark, is_stream, last: *b"\n\n", error: None, is_open: false, until }
     }
 
     pub(super) fn see(&mut self, piece: &[u8]) {
         self.meter.see(piece);
         if self.is_stream {
             self.mark.see(piece);
+            let end = piece.get(piece.len().saturating_sub(4)..).unwrap_or_default();
+            for byte in end.iter().filter(|byte| **byte != b'\r') {
+                self.last = [self.last[1], *byte];
+            }
         }
     }
 
@@ -47,20 +54,38 @@ impl Received {
         self.mark.is_seen() || self.meter.has_end(self.mark.is_long())
     }
 
-    /// Returns whether an event with an error came, which nothing of the answer follows.
+    /// Returns whether a stream has an error, which nothing of the answer follows.
     pub(super) const fn has_error(&self) -> bool {
-        self.mark.error().is_some()
+        self.mark.error().is_some() || self.meter.has_error()
     }
 
-    /// Returns whether the model did not write what the schema asks for, as the target says.
+    /// Returns whether the [error](Self::told) says that the model did not write what the schema asks for.
     pub(super) fn is_wrong(&self) -> bool {
-        self.mark.error().is_some_and(|error| is_error(error, "generation failed"))
+        self.error.as_ref().is_some_and(|error| is_error(error, "generation failed"))
     }
 
     /// Ends the body, and an event without its end with it. Returns the error that the target of the last call told, of the class that it
-    /// has as a response with an error status.
-    pub(super) fn told(&mut self, shared: &Shared, made: &[Made]) -> Option<Fault> {
-        self.is_open |= self.mark.ends_with_error();
+    /// has as a response with an error status. `document` is the whole body, if it was parsed.
+    pub(super) fn told(&mut self, shared: &Shared, made: &[Made], document: Option<&Value>) -> Option<Fault> {
+        self.is_open = self.mark.ends_with_error();
+        self.error = self.mark.error().cloned();
+        // A body that was cut within a document has no error, but that of the connection.
+        if self.error.is_none() && self.meter.is_between() {
+            // An error beside other members of an event or a document, such as a `Response` that failed.
+            let error = self.meter.error();
+            self.error = error.map(|error| document.cloned().unwrap_or_else(|| json!({"error": error})));
+            if self.error.is_none() {
+                // OpenRouter, vLLM and DeepSeek.
+                let is_failure =
+                    |it: &&str| matches!(*it, "error" | "abort" | "insufficient_system_resource");
+                let reason = self.meter.finish().filter(is_failure)?;
+                let message = format!("the server ended the response early with `finish_reason` `{reason}`");
+                self.is_open = self.is_stream;
+                return Some(Fault::new(FaultKind::Overloaded, message));
+            }
+            self.is_open = self.is_stream;
+        }
+        let error = self.error.as_ref()?;
         let raw = called(&shared.engine, made).and_then(|target| target.raw.as_ref());
         let protocol = match raw.map(|raw| raw.protocol) {
             Some(RawProtocol::Anthropic) => "anthropic",
@@ -68,18 +93,8 @@ impl Received {
             Some(RawProtocol::Responses) => "openai/responses",
             _ => "openai/chat",
         };
-        // An error beside other members of an event or a document, such as a `Response` that failed.
-        let beside = || Some(json!({"error": self.meter.error()?}));
-        let Some(error) = self.mark.error().cloned().or_else(beside) else {
-            // OpenRouter, vLLM and DeepSeek.
-            let is_failure =
-                |reason: &&str| matches!(*reason, "error" | "abort" | "insufficient_system_resource");
-            let reason = self.meter.finish().filter(is_failure)?;
-            let message = format!("the server ended the response early with `finish_reason` `{reason}`");
-            return Some(Fault::new(FaultKind::Overloaded, message));
-        };
-        let mut fault = RequestInfo { protocol, ..RequestInfo::default() }.fault_within(&error, true);
-        if is_error(&error, "prompt filtered") || is_error(&error, "generation failed") {
+        let mut fault = RequestInfo { protocol, ..RequestInfo::default() }.fault_within(error, true);
+        if is_error(error, "prompt filtered") || is_error(error, "generation failed") {
             // Neither is a sign of a target that is out of service.
             fault.kind = FaultKind::BadRequest;
         }
@@ -101,13 +116,16 @@ impl Received {
         }
     }
 
-    /// Returns what the target left out of the end of its error. Readers leave out an event without its end.
+    /// Returns what the target left out of the end of the event of its error. Readers leave out an event without its end.
     pub(super) fn rest(&mut self, media_type: &str) -> &'static [u8] {
-        match std::mem::take(&mut self.is_open) {
-            true if media_type == LINES => b"\n",
-            true => b"\n\n",
-            false => b"",
-        }
+        let end: &[u8] = if media_type == LINES { b"\n" } else { b"\n\n" };
+        let has_end = self.last.ends_with(end);
+        if std::mem::take(&mut self.is_open) && !has_end { end } else { b"" }
+    }
+
+    /// Returns whether a stream ends with a line end so far.
+    pub(super) const fn ends_line(&self) -> bool {
+        self.last[1] == b'\n'
     }
 
     /// Returns whether there is nothing of an answer: an error before it costs nothing, as it does as a response.

@@ -648,6 +648,8 @@ fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() 
                     || ["error", "response.failed"].iter().any(|it| document["type"] == *it)
             };
             let errors = got.documents().iter().filter(|document| is_error(document)).count();
+            let end = if kind.name == "ollama chat" { "\n" } else { "\n\n" };
+            assert!(got.text().ends_with(end), "{at}: {}", got.text());
             // Our own streams of Responses tell an error in two events.
             let is_own = name == "responses" && has_tools && before.is_empty();
             let expected = if is_own { 2 } else { 1 };
@@ -719,6 +721,79 @@ fn an_error_in_a_whole_response_of_status_200_is_no_answer() {
             assert_eq!(got.status == 200, is_verbatim || goes_on, "{at}: {}", got.status);
         }
     }
+}
+
+/// A document that breaks off has the end that it has, and no error of its own.
+#[test]
+fn a_whole_response_that_breaks_off_is_not_shown_as_whole() {
+    let kind = kinds().swap_remove(0);
+    let whole = r#"{"error":{"message":"gone","code":502},"choices":[]}"#.to_owned();
+    for (told, is_told) in [
+        (whole.clone(), true),
+        (whole[..whole.len() - 6].to_owned(), false),
+        (
+            r#"{"choices":[{"index":0,"message":{"content":"once"},"finish_reason":"error"}],"usa"#
+                .to_owned(),
+            false,
+        ),
+    ] {
+        let reply = kind.reply(false, vec![told.clone(), "x".repeat(9)]).cut_at(told.len(), End::Close);
+        let server = Server::start([reply]).unwrap();
+        let (ledger, secret) = ledger(100_000_000);
+        let gate = gate(&kind, &server.url(), &ledger);
+        let mut socket = gate.connect();
+        let body = kind.body("Hello", false).to_string();
+        let bytes = request(kind.path, &[("x-api-key", &secret)], body.as_bytes());
+        std::io::Write::write_all(&mut socket, &bytes).unwrap();
+        let mut seen = Vec::new();
+        // The connection ends without the last chunk.
+        _ = std::io::Read::read_to_end(&mut socket, &mut seen);
+        let seen = String::from_utf8_lossy(&seen).into_owned();
+        assert!(seen.contains(&told) && !seen.ends_with("0\r\n\r\n"), "{seen}");
+        let run = ledger.run(recorded(&ledger).id).unwrap().unwrap();
+        let message = run.calls[0].message.clone().unwrap_or_default();
+        assert_eq!(
+            (message.contains("gone"), run.calls[0].class.as_ref()),
+            (is_told, if is_told { "overloaded" } else { "unreachable" }),
+            "{run:?}"
+        );
+    }
+}
+
+/// A model that did not write what the schema asks for is asked again; an error beside other members ends a turn at once.
+#[test]
+fn errors_beside_a_format_are_those_of_the_model_or_of_the_target() {
+    let kind = kinds().swap_remove(0);
+    let format = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object", "required": ["a"]}}});
+    let failed = json!({"error": {"code": "json_validate_failed", "message": "Failed to generate JSON"}});
+    for stream in [false, true] {
+        let wrong = match stream {
+            false => vec![failed.to_string()],
+            true => vec![format!("data: {failed}\n\n")],
+        };
+        let right = (kind.reply)(&["{\"a\": 1}"], None, stream);
+        let server = Server::start([kind.reply(stream, wrong), kind.reply(stream, right)]).unwrap();
+        let (ledger, secret) = ledger(100_000_000);
+        let gate = gate(&kind, &server.url(), &ledger);
+        let mut body = kind.body("Hello", stream);
+        body["response_format"] = format.clone();
+        body["tools"] = json!([{"type": "function", "function": tool()}]);
+        let got = gate.post(kind.path, &[("x-api-key", &secret)], &body);
+        assert_eq!((got.status, got.text().contains("\\\"a\\\"")), (200, true), "{}", got.text());
+        assert_eq!(ledger.run(recorded(&ledger).id).unwrap().unwrap().calls.len(), 2);
+    }
+    let error =
+        r#"data: {"id": "x", "error": {"code": 502, "message": "gone"}, "choices": []}"#.to_owned() + "\n\n";
+    let stalls = kind.reply(true, vec![error.clone(), "x".repeat(9)]).cut_at(error.len(), End::Stall);
+    let first = Server::start([stalls]).unwrap();
+    let second = Server::start([kind.reply(true, (kind.reply)(&["twice"], None, true))]).unwrap();
+    let config = priced(&kind, &first.url()) + &priced(&kind, &second.url()).replace("primary", "second");
+    let gate = Gate::start(targets(&config).with_limits(limits()));
+    let mut body = kind.body("Hello", true);
+    body["model"] = "primary,second".into();
+    body["tools"] = json!([{"type": "function", "function": tool()}]);
+    let got = gate.post(kind.path, &[], &body);
+    assert!(got.text().contains("twice"), "{}", got.text());
 }
 
 /// Clients leave when they have read of an error, and some targets keep the connection open after it. A call that was not judged is not sent.
