@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::heard::edited;
 use super::job::{Job, late};
 use super::judge::{Found, Judge, Wrong};
-use super::passed::{endless, refusal};
+use super::passed::refusal;
 use super::received::Received;
 use super::stream::{Line, open};
 use crate::ask::Want;
@@ -310,6 +310,10 @@ impl Native {
             let mut wrong = self.judge.judged(&turn, Level::Strict).err();
             // The model did not write what the schema asks for: it is asked again.
             let is_wrong = wrong.is_some() && !self.judge.takes_any_text() && self.received.is_wrong();
+            // What is judged valid is whole.
+            let has_end = self.received.has_end();
+            let is_whole = has_end || !turn.calls.is_empty() || !self.judge.takes_any_text();
+            let broken = broken.or_else(|| (!is_whole).then(Received::endless));
             if let Some(fault) = told.filter(|_| !is_wrong).or(broken) {
                 if !self.is_shown {
                     let waited = line.client.wait(self.after_cut(&fault, is_told), true).await;
@@ -328,7 +332,6 @@ impl Native {
                 return Ok(if is_there { Some(problem) } else { has_left() });
             }
             // A value that a whole response would have takes the place of the text.
-            let has_end = self.received.has_end();
             let may_be_found = wrong.is_some() && has_end && !is_wrong && !self.is_shown;
             if let Some(Found { value, warnings }) = may_be_found.then(|| self.judge.found(&turn)).flatten()
                 && let Some(edited) = edited(protocol, &held, &value.to_string())
@@ -336,21 +339,12 @@ impl Native {
                 self.job.warnings.extend(warnings);
                 (held, wrong) = (edited, None);
             }
-            // What was judged valid is whole.
-            let is_judged = !turn.calls.is_empty() || !self.judge.takes_any_text();
-            let is_whole = has_end || is_judged;
-            self.end_call(&turn, wrong.as_ref(), true);
-            if is_whole {
-                answered(&shared.engine, &self.job.record.made);
-            }
+            self.end_call(&turn, wrong.as_ref(), has_end);
+            answered(&shared.engine, &self.job.record.made);
             let Some(wrong) = wrong else {
                 self.is_shown |= !held.is_empty();
                 let is_there = line.client.send(held).await;
-                return match (is_whole, is_there) {
-                    (true, true) => Ok(None),
-                    (true, false) => Ok(has_left()),
-                    (false, _) => Err(endless()),
-                };
+                return Ok(if is_there { None } else { has_left() });
             };
             if self.is_shown {
                 return Err(self.judge.problem(wrong, &self.job.record.made));

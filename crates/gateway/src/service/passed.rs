@@ -69,11 +69,6 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
 /// The number of bytes of a body from which no more of it is kept for its text. The ledger keeps texts of a megabyte.
 const MAX_KEPT: usize = 4 << 20;
 
-/// Returns the problem of a stream that ended without its last event.
-pub(super) fn endless() -> Problem {
-    Problem::new(Kind::Unavailable, "the stream of the target ended without its last event")
-}
-
 /// Returns the problem of a request that the target itself refuses.
 pub(super) fn refusal(status: StatusCode) -> Option<Problem> {
     let message = || format!("the target refused the request: {status}");
@@ -139,7 +134,7 @@ impl Stream for Passed {
                     let broken = end.as_ref().and_then(|end| end.as_ref().err());
                     let is_told = this.held.note_error();
                     let has_end = this.stream.is_none() || this.held.is_free || this.held.received.has_end();
-                    this.held.is_whole |= broken.is_none() && this.held.fault.is_none();
+                    this.held.is_whole |= broken.is_none() && this.held.fault.is_none() && has_end;
                     if is_told && this.stream.is_none() && broken.is_some() {
                         return polled;
                     }
@@ -151,20 +146,15 @@ impl Stream for Passed {
                         this.body = formwork_wire::Body::new(futures_util::stream::empty());
                         return Poll::Ready(Some(Ok(last)));
                     }
+                    if is_over {
+                        this.held.end();
+                        return Poll::Ready(None);
+                    }
                     let problem = match broken {
-                        _ if is_over => None,
-                        Some(fault) => Some(this.held.broke(fault)),
-                        None => Some(endless()),
+                        Some(fault) => this.held.broke(fault),
+                        None => this.held.broke(&Received::endless()),
                     };
-                    return match problem {
-                        Some(problem) => {
-                            this.fails(problem).map_or(polled, |last| Poll::Ready(Some(Ok(last))))
-                        }
-                        None => {
-                            this.held.end();
-                            Poll::Ready(None)
-                        }
-                    };
+                    return this.fails(problem).map_or(polled, |last| Poll::Ready(Some(Ok(last))));
                 }
                 Poll::Pending => return polled,
             }

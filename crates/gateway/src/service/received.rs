@@ -34,6 +34,11 @@ impl Received {
         Self { meter: Meter::default(), mark, is_stream, last: *b"\n\n", error: None, is_open: false, until }
     }
 
+    /// Returns the fault of a stream that ended without its last event.
+    pub(super) fn endless() -> Fault {
+        Fault::new(FaultKind::Overloaded, "the stream of the target ended without its last event")
+    }
+
     pub(super) fn see(&mut self, piece: &[u8]) {
         self.meter.see(piece);
         if self.is_stream {
