@@ -396,9 +396,7 @@ impl<'t> Index<'t> {
             return false;
         };
         let here = self.tokens.get(token).map(|token| token.start);
-        before.kind == Kind::Word
-            && Some(before.end) == here
-            && !is_currency(self.word(token - 1))
+        before.kind == Kind::Word && Some(before.end) == here && !is_currency(self.word(token - 1))
     }
 
     /// Returns whether a line has cells between commas: at least two commas, none before a space, as many as in a line beside it, and no
