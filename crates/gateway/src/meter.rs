@@ -121,6 +121,8 @@ enum Name {
     Input,
     Model,
     Finish,
+    /// The reason to stop of Anthropic and Ollama. vLLM tells the client's text at which it stopped, beside the reason.
+    Stop,
     Error,
     Usage,
     /// A count of tokens.
@@ -158,7 +160,8 @@ impl Name {
             b"arguments" => Self::Arguments,
             b"input" => Self::Input,
             b"model" => Self::Model,
-            b"finish_reason" | b"stop_reason" | b"done_reason" => Self::Finish,
+            b"finish_reason" => Self::Finish,
+            b"stop_reason" | b"done_reason" => Self::Stop,
             b"error" => Self::Error,
             b"usage" => Self::Usage,
             b"input_tokens" => Self::Count(Count::Input),
@@ -325,6 +328,7 @@ impl Meter {
             _ if self.arguments.is_some() => return,
             Name::Model if self.answered.model.is_none() => &mut self.answered.model,
             Name::Finish => &mut self.answered.finish,
+            Name::Stop if self.answered.finish.is_none() => &mut self.answered.finish,
             _ => return,
         };
         if let Some(word) = std::str::from_utf8(word).ok().filter(|word| (1..=MAX_WORD).contains(&word.len()))
@@ -517,7 +521,46 @@ pub(crate) fn add_counts(document: &mut Value, others: Usage) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn an_error_of_a_document_is_kept_in_any_chunking() {
+        let long = format!(r#"{{"message": "{}"}}"#, "x".repeat(MAX_ERROR));
+        let cut = &long[..MAX_ERROR];
+        for (body, error) in [
+            (
+                r#"{"id": 1, "error" : {"code": 5, "message": "a \"b\" }{", "of": {"error": 1}}, "choices": []}"#,
+                Some(r#"{"code": 5, "message": "a \"b\" }{", "of": {"error": 1}}"#),
+            ),
+            (
+                "data: {\"error\": \"\", \"a\": 1}\n\ndata: {\"error\": {}}\n\ndata: {\"error\":\"full\\n\"}\n\ndata: {\"err",
+                Some(r#""full\n""#),
+            ),
+            (&format!(r#"{{"error": {long}, "a": 2}}"#), Some(json!(cut).to_string().as_str())),
+            (r#"{"error": {"code": 5}, "choices": [{"#, None),
+            (
+                r#"{"error": null, "a": {"error": {"b": 1}}, "content": "{\"error\": \"x\"}", "arguments": {"error": "y"}}"#,
+                None,
+            ),
+            (r#"[{"error": "x"}]"#, None),
+        ] {
+            let expected = error.map(|error| serde_json::from_str::<Value>(error).unwrap());
+            for size in [1, 2, 3, 7, 64, usize::MAX] {
+                let mut meter = Meter::default();
+                body.as_bytes().chunks(size).for_each(|chunk| meter.see(chunk));
+                assert_eq!(
+                    (meter.error(), meter.has_error()),
+                    (expected.clone(), error.is_some()),
+                    "{size}: {body:.200}"
+                );
+            }
+        }
+        let mut meter = Meter::default();
+        meter.see(br#"{"choices": [{"finish_reason": "stop", "stop_reason": "error"}]}"#);
+        assert_eq!(meter.finish(), Some("stop"));
+    }
 
     fn metered(body: &str, size: usize, is_whole: bool) -> Usage {
         let mut meter = Meter::default();

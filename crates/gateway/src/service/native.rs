@@ -93,35 +93,41 @@ pub(super) async fn answer(
     let unused = native.job.options.evidence.then(|| "x-formwork-evidence".to_owned());
     native.job.ask.ignored = unused.into_iter().collect();
     let (head, body) = response.into_parts();
-    let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
-    let is_document = media.is_some_and(|media| media.starts_with("application/json"));
-    Ok(if native.job.ask.stream && head.status.is_success() && !is_document {
-        native.stream(body).await
-    } else {
-        native.whole(head, body).await
-    })
+    Ok(native.respond(head, body).await)
 }
 
 impl Native {
-    /// Answers with a whole response.
-    async fn whole(mut self, head: response::Parts, body: formwork_wire::Body) -> Result<Response, Problem> {
+    /// Answers with a whole response, or with a stream if a target answers with one.
+    async fn respond(
+        mut self,
+        head: response::Parts,
+        body: formwork_wire::Body,
+    ) -> Result<Response, Problem> {
         match self.judged(head, body).await {
-            Ok(response) => {
+            Ok(Ok(response)) => {
                 let refused = refusal(response.status());
                 self.record(refused.as_ref());
                 Ok(response)
             }
+            Ok(Err(body)) => self.stream(body).await,
             Err(problem) => self.failed(problem),
         }
     }
 
-    /// Returns the first whole response that holds.
+    /// Returns whether a response is the stream that the request asks for.
+    fn is_stream(&self, head: &response::Parts) -> bool {
+        let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
+        let is_document = media.is_some_and(|media| media.starts_with("application/json"));
+        self.job.ask.stream && head.status.is_success() && !is_document
+    }
+
+    /// Returns the first whole response that holds, or the stream of a target.
     async fn judged(
         &mut self,
         mut head: response::Parts,
         mut body: formwork_wire::Body,
-    ) -> Result<Response, Problem> {
-        loop {
+    ) -> Result<Result<Response, formwork_wire::Body>, Problem> {
+        while !self.is_stream(&head) {
             let collected = tokio::time::timeout_at(self.job.until, self.collected(&mut body)).await;
             let bytes = match collected.map_err(|_| late())? {
                 Ok(bytes) => bytes,
@@ -176,8 +182,9 @@ impl Native {
             self.job.head(&mut response, false);
             let calls = HeaderValue::from(self.job.record.made.len());
             response.headers_mut().insert("x-formwork-calls", calls);
-            return Ok(response);
+            return Ok(Ok(response));
         }
+        Ok(Err(body))
     }
 
     /// Returns the usage of the calls before the last one, which the response to that one does not count.

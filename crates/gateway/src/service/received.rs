@@ -74,21 +74,19 @@ impl Received {
     pub(super) fn told(&mut self, shared: &Shared, made: &[Made], document: Option<&Value>) -> Option<Fault> {
         self.is_open = self.mark.ends_with_error();
         self.error = self.mark.error().cloned();
-        // A body that was cut within a document has no error, but that of the connection.
-        if self.error.is_none() && self.meter.is_between() {
+        if self.error.is_none() {
             // An error beside other members of an event or a document, such as a `Response` that failed.
             let error = self.meter.error();
             self.error = error.map(|error| document.cloned().unwrap_or_else(|| json!({"error": error})));
-            if self.error.is_none() {
-                // OpenRouter, vLLM and DeepSeek.
-                let is_failure =
-                    |it: &&str| matches!(*it, "error" | "abort" | "insufficient_system_resource");
-                let reason = self.meter.finish().filter(is_failure)?;
-                let message = format!("the server ended the response early with `finish_reason` `{reason}`");
-                self.is_open = self.is_stream;
-                return Some(Fault::new(FaultKind::Overloaded, message));
-            }
-            self.is_open = self.is_stream;
+            self.is_open = self.is_stream && self.meter.is_between();
+        }
+        if self.error.is_none() && self.meter.is_between() {
+            // OpenRouter, vLLM and DeepSeek.
+            let is_failure = |it: &&str| matches!(*it, "error" | "abort" | "insufficient_system_resource");
+            let reason = self.meter.finish().filter(is_failure);
+            self.is_open &= reason.is_some();
+            let message = format!("the server ended the response early with `finish_reason` `{}`", reason?);
+            return Some(Fault::new(FaultKind::Overloaded, message));
         }
         let error = self.error.as_ref()?;
         let raw = called(&shared.engine, made).and_then(|target| target.raw.as_ref());

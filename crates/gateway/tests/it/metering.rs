@@ -695,7 +695,8 @@ fn an_error_in_a_whole_response_of_status_200_is_no_answer() {
         {
             let at = format!("{error}, tools: {has_tools}, {has_second}, {size}");
             let pieces = error.as_bytes().chunks(size).map(|piece| String::from_utf8(piece.to_vec()).unwrap());
-            let first = Server::start([kind.reply(false, pieces.collect())]).unwrap();
+            let reply = Reply::pieces(pieces.collect::<Vec<_>>());
+            let first = Server::start([reply.with_header("content-type", "application/json")]).unwrap();
             let second = Server::start([kind.reply(false, (kind.reply)(&["twice"], None, false))]).unwrap();
             let mut config = priced(&kind, &first.url());
             let mut body = kind.body("Hello", false);
@@ -742,8 +743,8 @@ fn a_whole_response_that_breaks_off_is_not_shown_as_whole() {
             false,
         ),
     ] {
-        let reply = kind.reply(false, vec![told.clone(), "x".repeat(9)]).cut_at(told.len(), End::Close);
-        let server = Server::start([reply]).unwrap();
+        let reply = Reply::pieces([told.clone(), "x".repeat(9)]).cut_at(told.len(), End::Close);
+        let server = Server::start([reply.with_header("content-type", "application/json")]).unwrap();
         let (ledger, secret) = ledger(100_000_000);
         let gate = gate(&kind, &server.url(), &ledger);
         let mut socket = gate.connect();
@@ -799,6 +800,42 @@ fn errors_beside_a_format_are_those_of_the_model_or_of_the_target() {
     body["tools"] = json!([{"type": "function", "function": tool()}]);
     let got = gate.post(kind.path, &[], &body);
     assert!(got.text().contains("twice"), "{}", got.text());
+    // A target that answers a request for a stream with a document is not the last one, and the stream of the next one is judged.
+    let boom = Reply::json(json!({"error": {"message": "boom"}}).to_string());
+    let first = Server::start([boom]).unwrap();
+    let call =
+        json!({"index": 0, "id": "c", "type": "function", "function": {"name": "nobody", "arguments": "{}"}});
+    let wrong =
+        json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]});
+    let wrong = kind.reply(true, vec![format!("data: {wrong}\n\n")]);
+    let right = kind.reply(true, (kind.reply)(&["twice"], None, true));
+    let second = Server::start([wrong, right]).unwrap();
+    let config = priced(&kind, &first.url()) + &priced(&kind, &second.url()).replace("primary", "second");
+    let gate = Gate::start(targets(&config).with_limits(limits()));
+    let got = gate.post(kind.path, &[], &body);
+    assert!(got.text().contains("twice") && !got.text().contains("nobody"), "{}", got.text());
+}
+
+/// The event after an error may have begun in its piece.
+#[test]
+fn an_error_beside_other_members_counts_although_the_next_event_is_open() {
+    let kind = kinds().swap_remove(0);
+    let choice = json!({"index": 0, "delta": {}, "finish_reason": "error"});
+    let ended = json!({"error": {"code": 502, "message": "gone"}, "choices": [choice]});
+    for has_tools in [false, true] {
+        let (ledger, secret) = ledger(100_000_000);
+        let pieces = vec![format!("data: {ended}\n\ndata: ["), "DONE]\n\n".to_owned()];
+        let server = Server::start([kind.reply(true, pieces).with_pause(Duration::from_millis(50))]).unwrap();
+        let gate = gate(&kind, &server.url(), &ledger);
+        let mut body = kind.body("Hello", true);
+        if has_tools {
+            body["tools"] = json!([{"type": "function", "function": tool()}]);
+        }
+        let got = gate.post(kind.path, &[("x-api-key", &secret)], &body);
+        let run = ledger.run(recorded(&ledger).id).unwrap().unwrap();
+        let message = run.calls[0].message.clone().unwrap_or_default();
+        assert!(message.contains("gone"), "{has_tools}: {run:?} {}", got.text());
+    }
 }
 
 /// Clients leave when they have read of an error, and some targets keep the connection open after it. A call that was not judged is not sent.
