@@ -684,6 +684,8 @@ fn an_error_in_a_whole_response_of_status_200_is_no_answer() {
         ("chat", aborted.to_string(), "overloaded", "abort", false),
         ("messages", json!({"type": "error", "error": {"type": "overloaded_error", "message": "Too busy"}}).to_string(), "overloaded", "Too busy", true),
         ("ollama chat", json!({"error": "the model runner has stopped"}).to_string(), "overloaded", "runner", true),
+        ("messages", json!({"error": "Unexpected endpoint or method. (POST /v1/x)"}).to_string(), "unsupported", "no such API", true),
+        ("chat", json!({"choices": [{"index": 0, "message": {"content": "once"}, "finish_reason": "stop", "stop_reason": "error"}]}).to_string(), "accepted", "", false),
         ("responses", failed.to_string(), "rate_limited", "slow down", false),
         // A text of the model, the arguments of a call, and a member that says that there is none.
         ("chat", json!({"error": null, "choices": [{"index": 0, "message": {"content": "{\"error\": {}}", "tool_calls": [{"function": {"name": "f", "arguments": "{\"error\": {}}"}}], "error": {"no": 1}}, "finish_reason": "stop"}]}).to_string(), "accepted", "", false),
