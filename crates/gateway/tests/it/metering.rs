@@ -287,6 +287,15 @@ impl Kind {
     }
 }
 
+/// A tool that takes any arguments, as the protocol of a kind has it.
+fn any_tool(kind: &str) -> Value {
+    match kind {
+        "messages" => json!({"name": "f", "input_schema": {"type": "object"}}),
+        "responses" => json!({"type": "function", "name": "f", "parameters": {"type": "object"}}),
+        _ => json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}),
+    }
+}
+
 #[test]
 fn the_charge_is_the_true_cost_and_an_estimate_is_never_below_it() {
     let prompt = "Tell me a short story. ".repeat(60);
@@ -622,13 +631,7 @@ fn an_error_in_a_stream_has_the_class_and_the_words_that_it_has_as_a_response() 
                 body["model"] = "primary,second".into();
             }
             if has_tools {
-                body["tools"] = match name {
-                    "messages" => json!([{"name": "f", "input_schema": {"type": "object"}}]),
-                    "responses" => {
-                        json!([{"type": "function", "name": "f", "parameters": {"type": "object"}}])
-                    }
-                    _ => json!([{"type": "function", "function": tool()}]),
-                };
+                body["tools"] = json!([any_tool(name)]);
             }
             let (ledger, secret) = ledger(100_000_000);
             let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
@@ -707,11 +710,7 @@ fn an_error_in_a_whole_response_of_status_200_is_no_answer() {
                 body["model"] = "primary,second".into();
             }
             if has_tools {
-                body["tools"] = match name {
-                    "messages" => json!([{"name": "f", "input_schema": {"type": "object"}}]),
-                    "responses" => json!([{"type": "function", "name": "f", "parameters": {"type": "object"}}]),
-                    _ => json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]),
-                };
+                body["tools"] = json!([any_tool(name)]);
             }
             let (ledger, secret) = ledger(100_000_000);
             let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
