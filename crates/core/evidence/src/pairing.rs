@@ -1,11 +1,15 @@
 //! Pairs of the items of two lists.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-/// The maximum number of pairs whose similarity is computed. Items beyond it are paired in their order.
+/// The maximum number of pairs whose similarity is computed. Items of longer lists are paired by the values that few of them have.
 const MAX_PAIRS: usize = 4_000_000;
+
+/// The maximum number of items that have a value by which an item of a long list is paired.
+const MAX_ALIKE: usize = 32;
 
 /// The pairs of two lists, by index, and the items without a partner.
 ///
@@ -52,7 +56,9 @@ impl Pairing {
         let mut right: Vec<usize> = equal.into_values().flatten().collect();
         right.sort_unstable();
         let of_left = if left.len().saturating_mul(right.len()) > MAX_PAIRS {
-            (0..left.len()).map(|index| (index < right.len()).then_some(index)).collect()
+            let items = [(&left, expected), (&right, answer)]
+                .map(|(list, items)| list.iter().filter_map(|index| items.get(*index)).collect::<Vec<_>>());
+            by_values(&items)
         } else {
             let item = |list: &[usize], items: &[Value], index: usize| {
                 list.get(index).and_then(|index| items.get(*index)).cloned().unwrap_or_default()
@@ -80,5 +86,61 @@ impl Pairing {
             right.iter().zip(taken).filter(|(_, taken)| !taken).map(|(index, _)| *index).collect();
         pairs.sort_unstable();
         Self { pairs, ..pairing }
+    }
+}
+
+/// Returns for each item of the first list the free one of the second that has the most of its rare values, then the first free one.
+fn by_values([left, right]: &[Vec<&Value>; 2]) -> Vec<Option<usize>> {
+    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, item) in right.iter().enumerate() {
+        values(item, "", &mut |value| places.entry(value).or_default().push(index));
+    }
+    places.retain(|_, items| items.len() <= MAX_ALIKE);
+    let mut free = vec![true; right.len()];
+    let of_left = left.iter().map(|item| {
+        let mut shared: HashMap<usize, usize> = HashMap::new();
+        values(item, "", &mut |value| {
+            for index in places.get(&value).into_iter().flatten() {
+                *shared.entry(*index).or_default() += 1;
+            }
+        });
+        shared.retain(|index, _| free.get(*index) == Some(&true));
+        let best = shared.into_iter().max_by_key(|(index, count)| (*count, Reverse(*index)))?.0;
+        *free.get_mut(best)? = false;
+        Some(best)
+    });
+    let mut of_left: Vec<_> = of_left.collect();
+    let mut others = (0..right.len()).filter(|index| free.get(*index) == Some(&true));
+    of_left.iter_mut().filter(|partner| partner.is_none()).for_each(|partner| *partner = others.next());
+    of_left
+}
+
+/// Passes the leaves of a value to a function, each with its place.
+fn values(value: &Value, at: &str, each: &mut dyn FnMut(String)) {
+    match value {
+        Value::Object(members) => {
+            members.iter().for_each(|(name, member)| values(member, &format!("{at}.{name}"), each))
+        }
+        Value::Array(items) => items.iter().for_each(|item| values(item, &format!("{at}[]"), each)),
+        leaf => each(format!("{at}={leaf}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn items_of_long_lists_are_paired_by_their_values() {
+        let item = |number: usize, other: u8| json!({"name": format!("item {number}"), "of": {"all": 1}, "other": other});
+        let expected: Vec<_> = (0..2_500).map(|number| item(number, 1)).collect();
+        let mut answer: Vec<_> = (0..2_500).rev().map(|number| item(number, 2)).collect();
+        answer.push(json!({"name": "one more"}));
+        let similar = |_: &Value, _: &Value| unreachable!("there are too many pairs");
+        let pairing = Pairing::of([&expected, &answer], Value::to_string, |_, _, _| Vec::new(), similar);
+        let wrong = pairing.pairs.iter().filter(|(one, other)| one + other != 2_499).count();
+        assert_eq!((pairing.pairs.len(), wrong, pairing.answer), (2_500, 0, vec![2_500]));
     }
 }

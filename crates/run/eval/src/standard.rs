@@ -132,7 +132,7 @@ impl<'s> Walk<'s> {
                 self.values(&each, item(0), of_items, [Some(one), Some(other)], &mut |_, grade, _, _| {
                     tally.add(grade);
                 });
-            counted.ok().and_then(|()| tally.accuracy()).unwrap_or_default()
+            counted.map(|()| worth(&tally)).unwrap_or_default()
         };
         let pairing = Pairing::of(
             [expected, answer],
@@ -155,6 +155,14 @@ impl<'s> Walk<'s> {
     fn sub(&self, schema: Option<&'s Value>, step: &Segment) -> Option<&'s Value> {
         subschema(self.root?, schema?, step)
     }
+}
+
+/// Returns how much the pairing of two items adds to the score: right leaves first, then leaves that do not count for each item alone.
+fn worth(tally: &Tally) -> f64 {
+    /// Less than a right leaf for any number of leaves of a document.
+    const EACH: f64 = 1e-9;
+
+    if tally.right == 0 { 0.0 } else { tally.right as f64 + EACH * (tally.right + tally.wrong) as f64 }
 }
 
 /// Returns the items of a list without those that equal an earlier one.

@@ -49,6 +49,13 @@ fn the_default_profile_counts_leaves() {
         (json!({}), json!({"a": 1}), json!({"a": 1, "b": 3}), 0.5),
         (json!({}), json!({"a": 1, "b": null}), json!({"a": 1, "b": ""}), 1.0),
         (json!({}), lines([1, 2]), lines([2, 1]), 1.0),
+        // Two right leaves of a longer item count more than the only one of a short item.
+        (
+            json!({}),
+            json!({"l": [{"a": 1, "c": 1}, {"a": 3, "b": 2, "d": 3}]}),
+            json!({"l": [{"a": 1}, {"a": 1, "b": 3, "c": 1, "d": 2}]}),
+            0.25,
+        ),
         (json!({"properties": {"lines": {"x-formwork-compare": "list"}}}), lines([1, 2]), lines([2, 1]), 0.0),
         (
             json!({"properties": {"t": {"x-formwork-compare": "set"}}}),
@@ -117,7 +124,53 @@ fn documents() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Items of a list, as counts of four members; 0 is a member that is not stated.
+fn rows() -> impl Strategy<Value = Vec<[u8; 4]>> {
+    prop::collection::vec(prop::array::uniform4(0_u8..3), 0..5)
+}
+
+/// Returns the most right leaves of all pairings of rows, and the fewest leaves that a pairing with as many has.
+fn best(expected: &[[u8; 4]], answer: &[[u8; 4]]) -> (usize, usize) {
+    let stated = |row: &[u8; 4]| row.iter().filter(|value| **value > 0).count();
+    let Some((first, rest)) = expected.split_first() else {
+        return (0, answer.iter().map(stated).sum());
+    };
+    let (right, leaves) = best(rest, answer);
+    let alone = (right, leaves + stated(first));
+    let pairs = (0..answer.len()).map(|nth| {
+        let mut others = answer.to_vec();
+        let partner = others.remove(nth);
+        let both = || first.iter().zip(&partner);
+        let (right, leaves) = best(rest, &others);
+        let here = both().filter(|(one, other)| one == other && **one > 0).count();
+        // A pair without a right leaf is none.
+        let all = both().filter(|(one, other)| **one > 0 || **other > 0).count();
+        if here == 0 { (0, usize::MAX) } else { (right + here, leaves + all) }
+    });
+    pairs.fold(alone, |one, other| match one.0.cmp(&other.0) {
+        std::cmp::Ordering::Less => other,
+        std::cmp::Ordering::Equal => (one.0, one.1.min(other.1)),
+        std::cmp::Ordering::Greater => one,
+    })
+}
+
 proptest! {
+    #[test]
+    fn items_are_paired_so_that_the_most_leaves_are_right(expected in rows(), answer in rows()) {
+        let document = |rows: &[[u8; 4]]| {
+            let row = |row: &[u8; 4]| json!({"a": row[0], "b": row[1], "c": row[2], "d": row[3]});
+            let stated = |mut row: Value| {
+                row.as_object_mut().unwrap().retain(|_, value| *value != 0);
+                row
+            };
+            json!({"rows": rows.iter().map(row).map(stated).collect::<Vec<_>>()})
+        };
+        let (right, leaves) = best(&expected, &answer);
+        let expected_score = if leaves == 0 { 1.0 } else { right as f64 / leaves as f64 };
+        let found = score(Profile::Default, None, &document(&expected), &document(&answer));
+        prop_assert!((found - expected_score).abs() < 1e-9, "{} is not {} of {}", found, right, leaves);
+    }
+
     #[test]
     fn scores_are_shares_and_equal_documents_are_right(one in documents(), other in documents()) {
         for profile in [Profile::Default, Profile::Docubench] {
