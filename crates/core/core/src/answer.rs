@@ -212,6 +212,7 @@ impl Completion {
             Delta::Probe { usage } => {
                 self.probe = Some(Box::new(self.probe.take().map_or(usage, |before| before.plus(usage))));
             }
+            Delta::Usage(usage) => self.usage = usage,
             Delta::End(End { finish, usage, closed_at, restrained, model, limits }) => {
                 (self.finish, self.usage, self.model, self.limits) = (finish, usage, model, limits);
                 (self.closed_at, self.restrained) = (closed_at, restrained);
@@ -300,6 +301,8 @@ pub enum Delta {
         /// Their tokens.
         usage: Usage,
     },
+    /// The tokens that the server has reported before the end, for an answer that breaks off. The end has those of the whole call.
+    Usage(Usage),
     /// The last piece: the end of the answer.
     End(End),
 }

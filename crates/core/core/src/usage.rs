@@ -116,6 +116,21 @@ impl Usage {
         Self { input_tokens, output_tokens: estimate.output_tokens, estimated: true, ..self }
     }
 
+    /// Returns the usage of a call that did not end: what the server has reported so far, and an estimate of what it has not.
+    ///
+    /// ```
+    /// use formwork_core::Usage;
+    ///
+    /// let estimate = Usage::new(3, 20).with_estimated(true);
+    /// assert_eq!(Usage::default().at_least(estimate), estimate);
+    /// assert_eq!(Usage::new(50_000, 1).at_least(estimate), Usage::new(50_000, 20).with_estimated(true));
+    /// ```
+    pub fn at_least(self, estimate: Self) -> Self {
+        let input_tokens = if self.input_tokens > 0 { self.input_tokens } else { estimate.input_tokens };
+        let output_tokens = self.output_tokens.max(estimate.output_tokens);
+        Self { input_tokens, output_tokens, estimated: true, ..self }
+    }
+
     /// Estimates the usage of a call from lengths, at four bytes per token: its messages, and the schema and the tools that it
     /// sends. `answered` is the length of the answer in bytes.
     pub fn estimate(call: &Call, answered: usize) -> Self {

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use formwork_core::{Delta, Fault, FaultKind};
+use formwork_core::{Delta, Fault, FaultKind, Usage};
 use http::response::Parts;
 use serde::de::IgnoredAny;
 
@@ -182,6 +182,11 @@ pub trait Messages: Send {
     /// A [`Fault`] if the message violates the protocol or reports an error.
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault>;
 
+    /// Returns the tokens that the server has reported so far (default: none). Those of the call are in [`Delta::End`].
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
+
     /// Handles the end of a body that had no [`Delta::End`] (default: returns the transient fault
     /// [`cut_off`](Fault::cut_off)).
     ///
@@ -224,12 +229,14 @@ pub struct Framed<F, M> {
     messages: M,
     /// Whether a message was decoded, which shows that the server uses the protocol.
     has_message: bool,
+    /// The tokens that were passed on.
+    usage: Option<Usage>,
 }
 
 impl<F: Framing, M: Messages> Framed<F, M> {
     /// Creates a decoder that passes each message to `messages`.
     pub fn new(messages: M) -> Self {
-        Self { framing: F::default(), messages, has_message: false }
+        Self { framing: F::default(), messages, has_message: false, usage: None }
     }
 }
 
@@ -241,6 +248,11 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
             self.has_message = true;
             if matches!(out.back(), Some(Delta::End(_))) {
                 break;
+            }
+            let usage = self.messages.usage();
+            if usage != self.usage {
+                self.usage = usage;
+                out.extend(usage.map(Delta::Usage));
             }
         }
         Ok(())

@@ -151,9 +151,12 @@ impl Run {
     /// without any text, it is a time-out.
     pub(super) fn broken_off(&mut self, plan: &Plan, now: Time, mut fault: Fault, received: Completion) {
         let State::Calling { call, .. } = &self.state else { return };
-        // The provider charges for the text that arrived, even if the call failed afterwards.
+        // The provider charges for what it reported and for the text that arrived, even if the call failed afterwards.
         let arrived = received.text.len() + received.reasoning.len();
-        let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
+        let usage = match arrived > 0 || received.usage != Usage::default() {
+            true => received.usage.at_least(Usage::estimate(call, arrived)),
+            false => Usage::default(),
+        };
         if is_at_deadline(call, &fault, now) && !received.text.is_empty() {
             let now = call.deadline.map_or(now, |deadline| now.max(deadline));
             let completion = received.with_finish(Finish::Length).with_usage(usage);

@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, FaultKind, Finish, Original, ToolCall};
+use formwork_core::{Delta, Fault, FaultKind, Finish, Original, ToolCall, Usage};
 use formwork_wire::lenient::{Leaf, Object};
 use formwork_wire::{Collector, Deltas, Messages, Reader, RequestInfo, ToolInput, bad_wire, lenient};
 use serde_json::{Value, json};
@@ -283,6 +283,10 @@ impl Messages for MessageReader {
             return Err(Fault::new(FaultKind::BadWire, "the stream has no `message_start`"));
         }
         Err(Fault::cut_off("the stream ended without `message_stop`"))
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.collector.usage
     }
 }
 

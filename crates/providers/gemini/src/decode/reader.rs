@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, FaultKind, Finish, Original, ToolCall};
+use formwork_core::{Delta, Fault, FaultKind, Finish, Original, ToolCall, Usage};
 use formwork_wire::{
     Collector, Deltas, Messages, Reader, RequestInfo, TokenShape, bad_wire, error_in, lenient,
 };
@@ -137,6 +137,10 @@ impl Messages for ContentReader {
             return Err(Fault::new(FaultKind::BadWire, "the stream has no candidates"));
         }
         Err(Fault::cut_off("the stream ended without a `finishReason`"))
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.collector.usage
     }
 }
 

@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall};
+use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{
     Collector, Deltas, Messages, Reader, RequestInfo, TokenShape, bad_wire, error_in, lenient,
 };
@@ -162,6 +162,10 @@ impl Messages for ChatReader {
             return Err(Fault::new(FaultKind::BadWire, "the stream has no `choices`"));
         }
         Err(Fault::cut_off("the stream ended without a `finish_reason`"))
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.collector.usage
     }
 }
 

@@ -27,6 +27,7 @@ fn an_answer() {
     let expected = [
         Delta::Text("{\"a\"".to_owned()),
         Delta::Text(": 1}".to_owned()),
+        Delta::Usage(usage),
         Delta::End(End::new(Finish::Stop, usage).with_model(model)),
     ];
     assert_eq!(deltas, expected);

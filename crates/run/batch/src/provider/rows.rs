@@ -148,7 +148,10 @@ pub(super) fn event(wire: &dyn Wire, call: &Call, id: CallId, response: Response
         _ if is_whole => Event::answered(id, completion),
         Err(fault) => {
             let arrived = completion.text.len() + completion.reasoning.len();
-            let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
+            let usage = match arrived > 0 || completion.usage != Usage::default() {
+                true => completion.usage.at_least(Usage::estimate(call, arrived)),
+                false => Usage::default(),
+            };
             Event::failed(id, fault, usage)
         }
         Ok(()) => {
