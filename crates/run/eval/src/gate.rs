@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use formwork_json::PathPattern;
+
 use crate::{GateResult, Report, Tally};
 
 /// A condition on the score or the accuracy of a path: `score >= 0.95`, `$.total >= 0.98`, `$.lines > 0.9`.
@@ -32,9 +34,12 @@ impl FromStr for Gate {
         let (subject, rest) = text.split_once('>').ok_or_else(error)?;
         let (strict, minimum) = rest.strip_prefix('=').map_or((true, rest), |rest| (false, rest));
         let minimum: f64 = minimum.trim().parse().map_err(|_| error())?;
-        let subject = subject.trim().to_owned();
-        let named = subject == "score" || subject.starts_with('$');
-        if !named || !(0.0..=1.0).contains(&minimum) {
+        let subject = match subject.trim() {
+            "score" => "score".to_owned(),
+            // A path has one notation in a report.
+            path => path.parse::<PathPattern>().map_err(|_| error())?.to_string(),
+        };
+        if !(0.0..=1.0).contains(&minimum) {
             return Err(error());
         }
         Ok(Self { subject, strict, minimum })

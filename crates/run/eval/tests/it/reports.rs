@@ -67,7 +67,7 @@ fn a_baseline_is_compared_in_pairs() {
 fn gates_hold_or_fail_or_name_the_known_paths() {
     let report = report(3, 4, 1);
     for (gate, ok) in
-        [("$.a >= 0.75", true), ("$.a > 0.75", false), ("$ >= 0.5", true), ("score >= 0.8", false)]
+        [("$.a >= 0.75", true), ("$['a'] > 0.75", false), ("$ >= 0.5", true), ("score >= 0.8", false)]
     {
         assert_eq!(gate.parse::<Gate>().unwrap().check(&report).unwrap().ok, ok, "{gate}");
     }
