@@ -145,21 +145,20 @@ impl<'t> Document<'t> {
         self.get(path) == Some(&Node::Scalar(Value::Bool(true)))
     }
 
-    /// Returns the first number of tokens or answers, from 1, at one of these paths.
+    /// Returns the highest number of tokens or answers at these paths; `None` if none has one, or if one has something else, of which
+    /// nobody knows what a server makes of it.
     pub(crate) fn count(&self, paths: &[&[&str]]) -> Option<u32> {
-        let number = |path: &&[&str]| {
-            let node = match **path {
-                [name] => self.get([name]),
-                [first, second] => self.get([first, second]),
-                _ => None,
-            };
-            match node {
-                Some(Node::Scalar(value)) => value.as_u64(),
-                _ => None,
-            }
+        let found = |path: &&[&str]| match **path {
+            [name] => self.get([name]),
+            [first, second] => self.get([first, second]),
+            _ => None,
         };
-        let found = paths.iter().find_map(number).filter(|number| *number > 0);
-        found.map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+        let number = |node: &Node<'_>| match node {
+            Node::Scalar(value) => value.as_f64().filter(|number| *number >= 1.0).map(|number| number as u32),
+            _ => None,
+        };
+        let stated = paths.iter().filter_map(found).filter(|node| !node.is_null());
+        stated.map(number).try_fold(None, |most, number| Some(most.max(Some(number?)))).flatten()
     }
 
     /// Returns the extent of the prompt.

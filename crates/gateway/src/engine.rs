@@ -306,7 +306,7 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
             Ok(outcome) => choice(want, &outcome.value),
             Err(error) => match problem::of_error(error) {
                 Unaccepted::Problem(problem) => return Err(Problem { calls, ..problem }),
-                Unaccepted::Refused(reason) => Choice::new(Content::Refusal(reason), Finish::Refused),
+                Unaccepted::Refused(reason) => Choice::refused(reason),
                 Unaccepted::Truncated(text) => {
                     let content = match want {
                         Want::Call(tool) => Content::call(tool.name.clone(), text),

@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, header, response};
+use axum::http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header, response,
+};
 use formwork::providers::{Protocol, Raw};
-use formwork_core::{Fault, Time, Usage};
+use formwork_core::{Fault, FaultKind, Time, Usage};
 use formwork_wire::{Bytes, fault_of};
 use serde_json::{Map, Value};
 
@@ -24,8 +26,9 @@ static SENT: [HeaderName; 3] = [
 static RETURNED: [HeaderName; 4] =
     [header::CONTENT_TYPE, header::CACHE_CONTROL, header::CONTENT_LANGUAGE, header::CONTENT_LENGTH];
 
-/// The maximum number of bytes that are read of the body of an error.
+/// The maximum number of bytes that are read of the body of an error, and of the refusal of a request, which the client gets.
 const MAX_ERROR: usize = 64 << 10;
+const MAX_REFUSAL: usize = 4 << 20;
 
 /// The member by which usage is requested in streams, as servers without it name it in their errors.
 const STREAM_OPTIONS: &[u8] = b"stream_options";
@@ -83,7 +86,7 @@ impl<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send> Attempt for Pass<'_,
             }
             self.adds_usage = false;
             let (head, body) = response.into_parts();
-            let bytes = body.beginning(MAX_ERROR).await;
+            let bytes = body.beginning(MAX_REFUSAL).await;
             if !bytes.windows(STREAM_OPTIONS.len()).any(|part| part == STREAM_OPTIONS) {
                 let response = Response::from_parts(head, formwork_wire::Body::from(bytes));
                 return Ok(Passed { response, adds_usage: false });
@@ -128,14 +131,33 @@ async fn send(
     }
     let until: Time = raw.transport.now().after(deadline);
     let response = raw.transport.send(request, Some(until)).await?;
-    let (head, body) = response.into_parts();
-    if head.status.is_success() || matches!(head.status.as_u16(), 400 | 413 | 422) {
+    let (mut head, body) = response.into_parts();
+    if head.status.is_success() {
+        let is_empty = head.headers.get(header::CONTENT_LENGTH).is_some_and(|length| length == "0");
+        if is_empty || head.status == StatusCode::NO_CONTENT {
+            let fault = Fault::new(FaultKind::BadWire, "the response of the target is empty");
+            return Err(fault.with_status(head.status.as_u16()));
+        }
         return Ok(Response::from_parts(head, body));
+    }
+    if matches!(head.status.as_u16(), 400 | 413 | 422) {
+        // Servers quote requests in their errors.
+        let body = redacted(raw, body.beginning(MAX_REFUSAL).await);
+        head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        return Ok(Response::from_parts(head, body.into()));
     }
     let body = body.beginning(MAX_ERROR).await;
     let mut fault = fault_of(&head, &body, false, raw.transport.now());
     fault.message = raw.transport.redact(&fault.message);
     Err(fault)
+}
+
+/// Returns a text of a target without the secrets that were sent to it.
+pub(crate) fn redacted(raw: &Raw, bytes: Vec<u8>) -> Vec<u8> {
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => raw.transport.redact(text).into_bytes(),
+        Err(_) => bytes,
+    }
 }
 
 /// Returns the headers of a request that the target gets to see.

@@ -58,6 +58,12 @@ impl Choice {
         Self { thinking: String::new(), content, finish, log_probs: Vec::new() }
     }
 
+    /// Returns a refusal. One without a reason has the finish of a filter, because clients of Chat Completions would see an empty answer.
+    pub(crate) const fn refused(reason: String) -> Self {
+        let finish = if reason.is_empty() { Finish::Filtered } else { Finish::Refused };
+        Self::new(Content::Refusal(reason), finish)
+    }
+
     /// Returns the tokens of the text with their log probabilities, as OpenAI and Ollama write them, without alternatives; `None` if they
     /// are not known.
     pub(crate) fn tokens(&self) -> Option<Vec<Value>> {
@@ -122,7 +128,20 @@ pub(crate) enum Finish {
     Stop,
     Length,
     Refused,
+    /// The text is cut: the model refused after its beginning, or a filter removed the rest.
+    Filtered,
     Call,
+}
+
+impl Finish {
+    /// Returns why a response of the Responses API is incomplete; `None` if it is complete.
+    pub(crate) const fn incomplete(self) -> Option<&'static str> {
+        match self {
+            Self::Length => Some("max_output_tokens"),
+            Self::Filtered => Some("content_filter"),
+            Self::Stop | Self::Refused | Self::Call => None,
+        }
+    }
 }
 
 /// The facts about a response beside the answer.

@@ -108,8 +108,9 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
                 hangups.next().await;
                 match reloaded(args, providers, ledger.as_ref(), (has_tls, is_file)).await {
                     Ok(builder) => {
-                        gateway.reload(builder);
+                        let problems = gateway.reload(builder);
                         say!("read the configuration again");
+                        problems.iter().for_each(|problem| say!("the contract stays as it was: {problem}"));
                     }
                     Err(error) => say!("the configuration is not read again: {error}"),
                 }

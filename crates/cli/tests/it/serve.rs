@@ -265,6 +265,35 @@ fn a_hangup_reads_the_configuration_again_and_no_request_is_lost() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_broken_file_of_a_contract_leaves_its_last_version_in_use_and_is_reported() {
+    let server = upstream();
+    let contracts = folder().join("contracts");
+    std::fs::create_dir_all(&contracts).unwrap();
+    let file = contracts.join("person.json");
+    let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+    std::fs::write(&file, schema.to_string()).unwrap();
+    let mut serving =
+        Serving::start(&["--config", &config(&server), "--contracts", &contracts.display().to_string()]);
+    let asked = |serving: &Serving| {
+        let body = json!({"contract": "person", "input": "Maria, 34"});
+        post(&serving.address, "/v1/extract", "any", "", &body).unwrap()
+    };
+    let (status, answer) = asked(&serving);
+    assert!(status == 200 && !answer.contains("its last version is used"), "{status} {answer}");
+    std::fs::write(&file, &schema.to_string()[..30]).unwrap();
+    for _ in 0..2 {
+        let (status, answer) = asked(&serving);
+        assert!(status == 200 && answer.contains("its last version is used"), "{status} {answer}");
+        let id = serving.child.id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+    let log = serving.ended();
+    assert!(log.contains("the contract stays as it was: ") && log.contains("person.json"), "{log}");
+}
+
+#[test]
 fn a_schema_that_says_nothing_is_refused_by_the_service_unless_any_value_is_wanted() {
     let server = upstream();
     let config = config(&server);

@@ -20,16 +20,21 @@ struct Entry {
     /// The modification time of the file, and its length in bytes.
     stamp: (Option<SystemTime>, u64),
     contract: Result<Arc<NamedContract>, ContractError>,
+    /// What is wrong with the file, if the contract is its last version that could be read.
+    problem: Option<ContractError>,
     /// The version before the last change since the service started.
     before: Option<Arc<NamedContract>>,
 }
 
 impl Folder {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, read: Mutex::default() }
+    /// Returns a folder. The versions that a running service has read stay known.
+    pub(crate) fn new(path: PathBuf, running: Option<&Self>) -> Self {
+        let same = running.filter(|running| running.path == path);
+        let read = same.map(|running| running.read.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        Self { path, read: Mutex::new(read.unwrap_or_default()) }
     }
 
-    /// Returns the contract of this name.
+    /// Returns the contract of this name. If its file is wrong, its last version stays in use.
     ///
     /// # Errors
     /// [`ContractError::Unknown`] for a name that no file has, or that would leave the folder.
@@ -41,10 +46,28 @@ impl Folder {
         if let Some(entry) = read.get(&path).filter(|entry| entry.stamp == stamp) {
             return entry.contract.clone();
         }
-        let contract = read_contract(&path).map(Arc::new);
-        let before = read.get(&path).and_then(|known| known.contract.clone().ok().or(known.before.clone()));
-        read.insert(path, Entry { stamp, contract: contract.clone(), before });
+        let new = read_contract(&path).map(Arc::new);
+        let known = read.get(&path);
+        let last = known.and_then(|known| known.contract.clone().ok());
+        let (contract, before, problem) = match (new, last) {
+            (Err(error), Some(last)) => (Ok(last), known.and_then(|known| known.before.clone()), Some(error)),
+            (new, last) => (new, last, None),
+        };
+        read.insert(path, Entry { stamp, contract: contract.clone(), problem, before });
         contract
+    }
+
+    /// Returns what is wrong with the file of a contract whose last version is in use.
+    pub(crate) fn problem(&self, name: &str) -> Option<ContractError> {
+        let path = self.file(name)?;
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).get(&path)?.problem.clone()
+    }
+
+    /// Reads all contracts. Returns what is wrong with their files.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let names = self.names();
+        let problem = |name: &String| self.get(name).err().or_else(|| self.problem(name));
+        names.iter().filter_map(problem).map(|problem| problem.to_string()).collect()
     }
 
     /// Returns the version of a contract before its last change, if it was read since the service started.

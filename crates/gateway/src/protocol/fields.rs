@@ -92,6 +92,11 @@ impl<'t> Fields<'t> {
         Err(Problem { is_unsupported, ..Problem::invalid(self.place(unknown), message) })
     }
 
+    /// Notes that a part of a member is left out.
+    pub(super) fn drops(&self, name: &str, kind: &str) {
+        self.reader.ignored.skipped(&self.place(name), kind);
+    }
+
     pub(super) fn place(&self, name: &str) -> String {
         if self.at.is_empty() { name.to_owned() } else { [&self.at, ".", name].concat() }
     }

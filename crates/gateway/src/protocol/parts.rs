@@ -1,6 +1,6 @@
 //! Parts of several protocols: pictures, tools, the choice of a tool.
 
-use formwork_core::{Part, Role};
+use formwork_core::{Message, Part, Role};
 use serde_json::{Value, json};
 
 use super::fields::Fields;
@@ -17,6 +17,14 @@ pub(super) fn picture(url: &str, at: &str) -> Result<Part, Problem> {
         return Err(Problem { is_unsupported: true, ..Problem::invalid(at, message) });
     };
     Ok(Part::Image { media_type: media_type.to_owned(), data: data.to_owned() })
+}
+
+/// Returns the result of a tool: its text, because not every protocol takes pictures there.
+pub(super) fn result(id: String, parts: Vec<Part>, of: (&Fields<'_>, &str)) -> Part {
+    if parts.iter().any(|part| matches!(part, Part::Image { .. })) {
+        of.0.drops(of.1, "image");
+    }
+    Part::ToolResult { id, text: Message { role: Role::Tool, parts }.text() }
 }
 
 /// Returns the media type of a picture by its first bytes, for protocols that do not say it.

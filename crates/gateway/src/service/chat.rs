@@ -20,9 +20,10 @@ use crate::document::Document;
 use crate::names::Target;
 use crate::options::Extra;
 use crate::pass::Pass;
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 use crate::protocol::Protocol;
 use crate::protocol::given::{reduced, tool_names};
+use crate::record::Made;
 use crate::reply::Meta;
 
 /// Answers a request for an answer.
@@ -41,9 +42,13 @@ async fn work(
 ) -> Result<Response, Problem> {
     let (mut asker, headers, text) = Asker::receive(shared, request).await?;
     let (document, model) = asker.read(&text)?;
-    let prompt = document.extent();
-    let ask = plain(model.clone(), &document);
     let (own, path) = protocol.own();
+    if own == RawProtocol::Responses && document.is_true(["background"]) {
+        // Its answer would be fetched later, from the vendor, and nobody would count it.
+        return Err(Problem::invalid("background", "`background`: is not supported"));
+    }
+    let prompt = document.extent();
+    let ask = plain(model.clone(), own, &document);
     let is_own =
         asker.shared.engine.targets(&asker.targets).next().is_some_and(|target| target.raw(own).is_some());
     let unused: Vec<String> = asker.options.of_contracts().map(str::to_owned).collect();
@@ -107,15 +112,17 @@ async fn work(
 }
 
 /// Returns the limits of a request that is passed on as it is.
-fn plain(model: String, document: &Document<'_>) -> Ask {
+fn plain(model: String, own: RawProtocol, document: &Document<'_>) -> Ask {
     let mut ask = Ask::plain(model);
     ask.count = document.count(&[&["n"]]).unwrap_or(1);
-    ask.sampling.max_tokens = document.count(&[
-        &["max_completion_tokens"],
-        &["max_output_tokens"],
-        &["max_tokens"],
-        &["options", "num_predict"],
-    ]);
+    // A server ignores the members of other protocols.
+    let limits: &[&[&str]] = match own {
+        RawProtocol::Responses => &[&["max_output_tokens"]],
+        RawProtocol::Anthropic => &[&["max_tokens"]],
+        RawProtocol::Ollama => &[&["options", "num_predict"]],
+        _ => &[&["max_completion_tokens"], &["max_tokens"]],
+    };
+    ask.sampling.max_tokens = document.count(limits);
     ask
 }
 
@@ -125,7 +132,7 @@ async fn understood(
     document: Document<'_>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let read = read(&job, document);
+    let read = read(&mut job, document);
     let Read { mut ask, warnings, way, mut given, only } = job.record.checked(read)?;
     if ask.want == Want::Text && job.options.contract.is_none() {
         ask.ignored.extend(job.options.of_contracts().map(str::to_owned));
@@ -177,13 +184,17 @@ struct Read {
 }
 
 /// Reads a request, and chooses its way.
-fn read(job: &Job, document: Document<'_>) -> Result<Read, Problem> {
+fn read(job: &mut Job, document: Document<'_>) -> Result<Read, Problem> {
     let warnings = exact(document.text())?;
+    let text = document.text();
+    let asked = job.protocol.ask(document, &job.shared.engine.schemas);
+    if asked.as_ref().is_err_and(|problem| problem.is_unsupported) {
+        leave_others(job)?;
+    }
     let (engine, protocol, options) = (&job.shared.engine, job.protocol, &job.options);
     let target = engine.targets(&job.targets).next().filter(|target| target.raw(protocol.own().0).is_some());
-    let text = document.text();
     let body = || serde_json::from_str::<Value>(text).map_err(|error| no_json(&error));
-    let (ask, only) = match protocol.ask(document, &engine.schemas) {
+    let (ask, only) = match asked {
         Ok(ask) => (ask, None),
         Err(problem) if problem.is_unsupported && target.is_some() => {
             let body = body()?;
@@ -245,6 +256,26 @@ fn read(job: &Job, document: Document<'_>) -> Result<Read, Problem> {
         }
     }
     Ok(Read { ask, warnings, way, given, only })
+}
+
+/// Leaves the targets of other protocols out, if there are targets of the protocol of the request: no other takes it.
+///
+/// # Errors
+/// [`Unavailable`](problem::Kind::Unavailable) if all of them have failed.
+fn leave_others(job: &mut Job) -> Result<(), Problem> {
+    let (own, engine) = (job.protocol.own().0, &job.shared.engine);
+    let has_protocol = |nth: &usize| engine.names.targets().get(*nth).is_some_and(|it| it.raw(own).is_some());
+    if job.targets.iter().any(has_protocol) {
+        job.targets.retain(has_protocol);
+    } else if job.record.made.last().is_some_and(Made::has_failed) {
+        return Err(unanswered());
+    }
+    Ok(())
+}
+
+/// Returns the problem of a request that only targets of its protocol take, which have all failed.
+pub(super) fn unanswered() -> Problem {
+    Problem::new(problem::Kind::Unavailable, "the targets of the protocol of the request do not answer")
 }
 
 /// Returns whether a run loses a part of a request that a target of its protocol takes.

@@ -100,6 +100,10 @@ impl Heard {
         hides_usage: bool,
     ) -> Option<Vec<u8>> {
         let mut bytes = self.take()?;
+        if protocol.stream_type() != LINES && bytes.trim_ascii_start().starts_with(b"{") {
+            // The target answered with a document.
+            return None;
+        }
         let turn = protocol.turn_of(&bytes, true);
         let text = replaced(&turn, reply)?;
         if text.is_none() && reply.calls == 1 && !hides_usage && !has_more(reply) {

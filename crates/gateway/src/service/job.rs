@@ -7,7 +7,8 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use formwork_core::{
-    CallRecord, Capabilities, ClientRequest, Error, Input, Message, Outcome, Part, Role, Warning, precision,
+    CallRecord, Capabilities, ClientRequest, Error, Input, Message, Outcome, Part, Role, Warning,
+    WarningKind, precision,
 };
 use formwork_extract::{CancellationToken, Extraction, Observer};
 use formwork_serve::{BodyError, Kept, Turn, read_body};
@@ -424,14 +425,22 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
         ));
     };
     match folder.get(name) {
-        Ok(named) => Ok(Spec {
-            name: named.name.clone(),
-            schema: named.schema.clone().into(),
-            rules: named.rules.clone(),
-            instructions: named.instructions.clone(),
-            examples: named.examples.clone(),
-            warnings: precision(&named.rounded).1,
-        }),
+        Ok(named) => {
+            let mut warnings = precision(&named.rounded).1;
+            warnings.extend(folder.problem(name).map(|problem| {
+                let message =
+                    format!("the file of the contract is wrong, and its last version is used: {problem}");
+                Warning::new(WarningKind::Note, message)
+            }));
+            Ok(Spec {
+                name: named.name.clone(),
+                schema: named.schema.clone().into(),
+                rules: named.rules.clone(),
+                instructions: named.instructions.clone(),
+                examples: named.examples.clone(),
+                warnings,
+            })
+        }
         Err(ContractError::Unknown(names)) => {
             let name: String = name.chars().take(100).collect();
             let message = format!("there is no contract `{name}`; there are: {}", names.join(", "));

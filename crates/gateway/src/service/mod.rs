@@ -178,7 +178,9 @@ impl GatewayBuilder {
                 outages: Default::default(),
                 limits: self.limits,
             },
-            folder: self.contracts.map(Folder::new),
+            folder: self
+                .contracts
+                .map(|path| Folder::new(path, running.and_then(|running| running.folder.as_ref()))),
             guard: self.guard,
             metrics: running.map_or_else(|| Arc::new(Metrics::new()), |running| Arc::clone(&running.metrics)),
             draining: running.map(|running| running.draining.clone()).unwrap_or_default(),
@@ -238,13 +240,18 @@ impl Gateway {
     /// Answers requests that arrive from now on with the targets, defaults, limits, contracts, hosts and origins of another builder, and
     /// connections that begin from now on with its certificate. Open requests end as they began. The ledger, the telemetry, the limits of
     /// connections and whether there is TLS stay those that the service was built with; keys are read from the ledger anyway.
-    pub fn reload(&self, builder: GatewayBuilder) {
+    ///
+    /// Returns what is wrong with files of contracts. The last versions of these contracts stay in use.
+    pub fn reload(&self, builder: GatewayBuilder) -> Vec<String> {
         let first = &self.0.first;
         if let (Some(own), Some(new)) = (&first.tls, &builder.tls) {
             own.replace(new);
         }
-        let routes = Routes::new(Arc::new(builder.shared(Some(first))));
-        *self.0.routes.write().unwrap_or_else(PoisonError::into_inner) = routes;
+        let running = self.0.routes.read().unwrap_or_else(PoisonError::into_inner).shared();
+        let shared = Arc::new(builder.shared(Some(&running)));
+        let problems = shared.folder.as_ref().map(Folder::problems).unwrap_or_default();
+        *self.0.routes.write().unwrap_or_else(PoisonError::into_inner) = Routes::new(shared);
+        problems
     }
 
     /// Serves until `shutdown` is done, then refuses new requests with 503 and ends when the open ones have their responses, or

@@ -14,6 +14,7 @@ use formwork_json::Level;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
+use super::chat::unanswered;
 use super::heard::edited;
 use super::job::{Job, late};
 use super::judge::{Found, Judge, Wrong};
@@ -301,7 +302,9 @@ impl Native {
                     }
                     if turn.has_text() && turn.calls.is_empty() && self.judge.takes_any_text() {
                         self.is_shown = true;
-                        if !line.client.send(std::mem::take(&mut held)).await {
+                        let made = &self.job.record.made;
+                        let shown = self.received.redacted(&shared, made, std::mem::take(&mut held));
+                        if !line.client.send(shown).await {
                             return Ok(has_left());
                         }
                     }
@@ -329,6 +332,7 @@ impl Native {
                     continue;
                 }
                 self.received.failed(&shared, &self.job.record.made, &fault);
+                let held = self.received.redacted(&shared, &self.job.record.made, held);
                 self.end_call(&turn, None, false);
                 let problem = Problem::of_fault(&fault);
                 if !is_told || !turn.calls.is_empty() {
@@ -379,8 +383,7 @@ impl Native {
         };
         let sent = first(engine, &mut job.targets, &mut job.record.made, &mut pass).await?;
         if sent.is_none() && job.record.made.last().is_some_and(Made::has_failed) {
-            let message = "the targets of the protocol of the request do not answer";
-            *failure = Some(Problem::new(Kind::Unavailable, message));
+            *failure = Some(unanswered());
         }
         *adds_usage &= sent.as_ref().is_none_or(|sent| sent.adds_usage);
         Ok(sent.map(|sent| sent.response))

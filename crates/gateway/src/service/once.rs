@@ -12,6 +12,7 @@ use formwork_ledger::KeyId;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
+use crate::pass::sent;
 use crate::problem::{Kind, Problem};
 use crate::seen::Seen;
 
@@ -48,7 +49,7 @@ struct Kept {
 #[derive(Debug)]
 struct Entry {
     since: Instant,
-    /// The digest of the resource and the body.
+    /// The [`digest`] of the request.
     request: [u8; 32],
     answer: watch::Receiver<Option<Answer>>,
 }
@@ -158,11 +159,8 @@ where
         return Err(Problem::invalid(KEY, "`Idempotency-Key` has 1 to 255 visible ASCII characters"));
     }
     let name = (client, key.to_owned());
-    let mut digest = Sha256::new();
-    digest.update(parts.uri.path());
-    digest.update([0]);
-    digest.update(&text);
-    let (entry, place) = all.entry(&name, digest.finalize().into(), Instant::now())?;
+    let digest = digest(&parts, &text);
+    let (entry, place) = all.entry(&name, digest, Instant::now())?;
     let is_replayed = place.is_none();
     if let Some(place) = place {
         let call = call(Request::from_parts(parts, Body::from(text)));
@@ -185,6 +183,25 @@ where
         head.headers.insert(REPLAYED, HeaderValue::from_static("true"));
     }
     Ok(Response::from_parts(head, Body::from(body)))
+}
+
+/// Returns the digest of what a response depends on: the resource, the headers that the service or its targets read, and the body.
+fn digest(parts: &Parts, text: &str) -> [u8; 32] {
+    let own = parts.headers.iter().filter(|(name, _)| name.as_str().starts_with("x-formwork-"));
+    let mut headers: Vec<_> =
+        own.chain(sent(&parts.headers)).map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    headers.sort_unstable();
+    let mut digest = Sha256::new();
+    digest.update(parts.uri.path());
+    for (name, value) in headers {
+        digest.update([0]);
+        digest.update(name);
+        digest.update([0]);
+        digest.update(value);
+    }
+    digest.update([0, 0]);
+    digest.update(text);
+    digest.finalize().into()
 }
 
 #[cfg(test)]

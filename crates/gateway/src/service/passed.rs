@@ -8,7 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 use formwork::providers::Raw;
 use formwork_core::{Fault, FaultKind, Usage};
-use formwork_serve::Turn;
+use formwork_serve::{Turn, media_type};
 use futures_util::Stream;
 
 use super::asker::Begun;
@@ -41,8 +41,12 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         }
     };
     let (mut head, body) = sent.response.into_parts();
-    let media = head.headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
-    let kind = [EVENTS, LINES].into_iter().find(|kind| media.is_some_and(|media| media.starts_with(kind)));
+    let media = media_type(&head.headers).unwrap_or("application/octet-stream");
+    let kind = [EVENTS, LINES].into_iter().find(|kind| media.eq_ignore_ascii_case(kind));
+    // Some servers do not say that they stream.
+    let is_unnamed = media.eq_ignore_ascii_case("application/octet-stream") && head.status.is_success();
+    let asked = protocol.filter(|_| open.is_some() && is_unnamed).map(protocol::Protocol::stream_type);
+    let kind = kind.or(asked);
     let held = Held {
         record: Some(begun.record),
         received: Received::new(protocol, kind.is_some(), begun.until),
@@ -120,11 +124,12 @@ impl Stream for Passed {
                     if this.held.record.is_some() {
                         this.held.see(bytes);
                     }
+                    let error = this.stream.and_then(|_| this.held.redacted(bytes));
                     let Some(events) = &mut this.events else {
                         this.held.turn.pace().rest();
-                        return polled;
+                        return error.map_or(polled, |error| Poll::Ready(Some(Ok(error))));
                     };
-                    let kept = events.without_usage(bytes);
+                    let kept = events.without_usage(error.as_ref().unwrap_or(bytes));
                     if !kept.is_empty() {
                         this.held.turn.pace().rest();
                         return Poll::Ready(Some(Ok(kept.into())));
@@ -195,6 +200,12 @@ impl Held {
             *left = left.saturating_sub(bytes.len() as u64);
             self.is_whole |= *left == 0;
         }
+    }
+
+    /// Returns a piece of a stream without our secrets, if it has an error.
+    fn redacted(&self, bytes: &Bytes) -> Option<Bytes> {
+        let record = self.record.as_ref().filter(|_| self.received.has_error())?;
+        Some(self.received.redacted(record.shared(), &record.made, bytes.to_vec()).into())
     }
 
     /// Notes the error that the target told in its answer, if it did. Returns whether it did.

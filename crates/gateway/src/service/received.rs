@@ -10,6 +10,7 @@ use super::Shared;
 use crate::document::Extent;
 use crate::failover::{called, failed};
 use crate::meter::{Answered, Meter};
+use crate::pass::redacted;
 use crate::protocol::events::EndMark;
 use crate::protocol::{LINES, Protocol};
 use crate::record::Made;
@@ -105,6 +106,14 @@ impl Received {
             fault.message = raw.transport.redact(&fault.message);
         }
         Some(fault)
+    }
+
+    /// Returns a piece of the response of the target of the last call without our secrets, once it has told an error, which may quote them.
+    pub(super) fn redacted(&self, shared: &Shared, made: &[Made], piece: Vec<u8>) -> Vec<u8> {
+        match called(&shared.engine, made).and_then(|target| target.raw.as_ref()) {
+            Some(raw) if self.has_error() => redacted(raw, piece),
+            _ => piece,
+        }
     }
 
     /// Notes that the target of the last call failed in the middle of its answer, unless the time for the request is over, which says

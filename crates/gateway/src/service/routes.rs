@@ -75,30 +75,31 @@ impl Routes {
         });
         let seen = Seen::new(&self.shared.metrics, refuse, id, line, trace::of(request.headers()));
         let is_draining = self.shared.draining.is_set();
-        let mut response = match self.admitted(&request, is_draining) {
-            Err(problem) => refused(protocol, &problem),
-            Ok(origin) => {
-                let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
-                let mut response = match is_preflight {
-                    true => preflight(request.headers()),
-                    false => tokio::select! {
-                        biased;
-                        response = self.called(&seen, protocol, request) => response,
-                        () = self.shared.draining.is_over() => {
-                            let message = "the service stopped before there was a response";
-                            refused(protocol, &Problem::new(Kind::Busy, message))
-                        }
-                    },
-                };
-                if let Some(origin) = origin {
-                    let headers = response.headers_mut();
-                    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-                    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
-                    headers.insert(header::VARY, HeaderValue::from_static("origin"));
-                }
-                response
-            }
+        let origin = self.origin(&request);
+        let admitted = match &origin {
+            Ok(_) => self.admitted(&request, is_draining),
+            Err(problem) => Err(problem.clone()),
         };
+        let origin = origin.ok().flatten();
+        let mut response = match admitted {
+            Err(problem) => refused(protocol, &problem),
+            Ok(()) if request.method() == Method::OPTIONS && origin.is_some() => preflight(request.headers()),
+            Ok(()) => tokio::select! {
+                biased;
+                response = self.called(&seen, protocol, request) => response,
+                () = self.shared.draining.is_over() => {
+                    let message = "the service stopped before there was a response";
+                    refused(protocol, &Problem::new(Kind::Busy, message))
+                }
+            },
+        };
+        if let Some(origin) = origin {
+            // Without these headers, a page sees no status and no error.
+            let headers = response.headers_mut();
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+            headers.insert(header::VARY, HeaderValue::from_static("origin"));
+        }
         if is_draining {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -148,17 +149,17 @@ impl Routes {
         once::answer(&self.shared.once, client, (parts, text), seen, call).await
     }
 
-    fn admitted(
-        &self,
-        request: &Request<Incoming>,
-        is_draining: bool,
-    ) -> Result<Option<HeaderValue>, Problem> {
-        let path = request.uri().path();
-        let is_probe = matches!(path, "/healthz" | "/readyz");
-        let origin = self.shared.guard.check(request.headers()).or_else(|problem| {
+    /// Returns the origin of the page that may read the response, if there is one.
+    fn origin(&self, request: &Request<Incoming>) -> Result<Option<HeaderValue>, Problem> {
+        self.shared.guard.check(request.headers()).or_else(|problem| {
             // Probes of an orchestrator come with any host and read nothing of interest.
-            if is_probe { Ok(None) } else { Err(problem) }
-        })?;
+            if is_probe(request.uri().path()) { Ok(None) } else { Err(problem) }
+        })
+    }
+
+    fn admitted(&self, request: &Request<Incoming>, is_draining: bool) -> Result<(), Problem> {
+        let path = request.uri().path();
+        let is_probe = is_probe(path);
         if is_draining && !is_probe {
             return Err(Problem::new(Kind::Busy, "the service is stopping"));
         }
@@ -167,7 +168,7 @@ impl Routes {
         }
         if page::is_page(path) {
             // Pages and their forms check the session of their visitor.
-            return Ok(origin);
+            return Ok(());
         }
         if !is_probe && request.method() != Method::OPTIONS {
             // Handlers look the client up again; the result is cached for a second.
@@ -176,8 +177,13 @@ impl Routes {
         if request.method() == Method::POST {
             guard::is_json(request.headers())?;
         }
-        Ok(origin)
+        Ok(())
     }
+}
+
+/// Returns whether a path is a probe of an orchestrator.
+fn is_probe(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz")
 }
 
 /// The header with the identifier of the run.

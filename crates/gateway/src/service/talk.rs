@@ -216,12 +216,16 @@ impl Talk<'_> {
                 if let Some((_, Found { value, warnings })) = found.pop() {
                     (text, open.warnings) = (value.to_string(), warnings);
                 }
-                let (content, finish) = match finish {
-                    ModelFinish::Refused | ModelFinish::Filtered => (Content::Refusal(text), Finish::Refused),
-                    ModelFinish::Length => (Content::Text(text), Finish::Length),
-                    _ => (Content::Text(text), Finish::Stop),
+                let choice = |finish| Choice::new(Content::Text(text.clone()), finish);
+                let choice = match finish {
+                    ModelFinish::Filtered if !text.is_empty() => choice(Finish::Filtered),
+                    // The client has the beginning as text.
+                    ModelFinish::Refused if open.is_shown => choice(Finish::Filtered),
+                    ModelFinish::Refused | ModelFinish::Filtered => Choice::refused(text),
+                    ModelFinish::Length => choice(Finish::Length),
+                    _ => choice(Finish::Stop),
                 };
-                return Ok(Choice { thinking, log_probs: answer.log_probs, ..Choice::new(content, finish) });
+                return Ok(Choice { thinking, log_probs: answer.log_probs, ..choice });
             }
             let calls = tool_calls.into_iter().map(|call| Called {
                 name: call.name,
@@ -342,7 +346,8 @@ impl OpenCall<'_> {
         let Completion { text, reasoning, tool_calls, .. } = &self.answer;
         let calls = tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
         let bytes = text.len() + reasoning.len() + calls.sum::<usize>();
-        (bytes > 0).then(|| estimate(self.job, bytes))
+        let is_begun = bytes > 0 || self.answer.usage != Usage::default();
+        is_begun.then(|| self.answer.usage.at_least(estimate(self.job, bytes)))
     }
 
     fn request(&self, target: &Target) -> Call {

@@ -7,7 +7,7 @@ use formwork_ledger::{Ledger, NewKey, RunOutcome, RunQuery, Settings, StoredRun}
 use formwork_testkit::server::{End, Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, completion, limits, now, request, schema, section, targets, wait_until};
+use super::support::{Gate, completion, limits, now, request, schema, section, targets, wait_until, ways};
 
 /// The tokens of a text as the targets of these tests count them.
 const BYTES_PER_TOKEN: usize = 4;
@@ -1303,5 +1303,67 @@ fn a_corrected_turn_has_the_tokens_of_all_its_calls() {
                 assert_eq!((run.usage.input_tokens, run.usage.output_tokens), (390, 75), "{at}");
             }
         }
+    }
+}
+
+#[test]
+fn the_limit_of_another_protocol_lowers_no_reservation() {
+    let set = |body: &mut Value, name: &str, value: Value| match name {
+        "num_predict" => body["options"][name] = value,
+        name => body[name] = value,
+    };
+    for kind in kinds().into_iter().filter(|kind| kind.name != "embeddings") {
+        let own = match kind.provider {
+            "openai-responses" => &["max_output_tokens"][..],
+            "anthropic" => &["max_tokens"],
+            "ollama" => &["num_predict"],
+            _ => &["max_tokens", "max_completion_tokens"],
+        };
+        let server = Server::start([Reply::json("{}")]).unwrap();
+        let (ledger, secret) = ledger(500_000);
+        let gate = gate(&kind, &server.url(), &ledger);
+        let others = ["max_completion_tokens", "max_output_tokens", "max_tokens", "num_predict"];
+        for (high, low) in own.iter().flat_map(|high| others.map(|low| (*high, low))) {
+            for much in [json!(500_000), json!(5e5)] {
+                if high == low {
+                    continue;
+                }
+                let mut body = kind.body("Hello", false);
+                set(&mut body, low, json!(1));
+                set(&mut body, high, much);
+                let got = gate.post(kind.path, &[("x-api-key", &secret)], &body);
+                assert!(matches!(got.status, 400 | 429), "{}, {low}, {high}: {}", kind.name, got.text());
+                assert!(server.received().is_empty(), "{}, {low}, {high}", kind.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_target_has_reported_is_charged_although_its_stream_breaks_off() {
+    let prompt = json!({"input_tokens": 5000, "output_tokens": 1});
+    let came = events(vec![
+        json!({"type": "message_start", "message": {"content": [], "usage": prompt}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "{\"age\": 3"}}),
+    ]);
+    let came = came.concat();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let broken = format!("{head}{:x}\r\n{came}\r\n", came.len());
+    let plain = kinds().into_iter().filter(|kind| kind.can_stream && kind.name != "messages");
+    let plain = plain.map(|kind| (kind.name, kind.path, kind.body("Hello", true)));
+    // A contract is asked for in each protocol, as is its last message beside tools.
+    let contracts = ways().into_iter().map(|way| (way.name, way.path, way.body("primary", true)));
+    for (name, path, body) in plain.chain(contracts) {
+        let server = Server::start([Reply::raw(broken.clone())]).unwrap();
+        let (ledger, secret) = ledger(1_000_000_000);
+        let config = section("primary", "anthropic", &server.url()).trim_end().to_owned()
+            + "\nprice = { input = 1000, output = 1000 }\n";
+        let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+        gate.post(path, &[("x-api-key", &secret)], &body);
+        gate.join();
+        let (calls, spent) = (server.received().len() as u64, ledger.keys().unwrap()[0].spent);
+        let least = calls * 5_001_000;
+        assert!((least..=least + calls * 20_000).contains(&spent), "{name}: {spent} for {calls} calls");
     }
 }

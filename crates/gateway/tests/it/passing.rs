@@ -247,6 +247,19 @@ fn pages_of_an_allowed_origin_may_send_the_headers_of_the_official_clients() {
         assert_eq!(got.header("access-control-allow-headers"), is_allowed.then_some(asked), "{from}");
         assert_eq!(got.header("access-control-allow-origin"), is_allowed.then_some(origin), "{from}");
     }
+    // The page sees the status of every refusal of its request.
+    let ledger = formwork_ledger::Ledger::in_memory(Default::default()).unwrap();
+    ledger.add_key(formwork_ledger::NewKey::new("alice"), super::support::now()).unwrap();
+    let builder = super::support::targets(&config).with_origins(vec![origin.to_owned()]).with_ledger(ledger);
+    let gate = Gate::start(builder);
+    for (headers, path, status) in [
+        (&[("origin", origin)][..], "/v1/chat/completions", 401),
+        (&[("origin", origin), ("x-api-key", "fw-nobody")], "/v1/chat/completions", 401),
+        (&[("origin", origin), ("content-encoding", "gzip")], "/v1/messages", 401),
+    ] {
+        let got = gate.post(path, headers, &json!({"model": "primary"}));
+        assert_eq!((got.status, got.header("access-control-allow-origin")), (status, Some(origin)));
+    }
 }
 
 #[test]
@@ -283,4 +296,104 @@ fn the_callers_trace_goes_on_to_the_target() {
             }
         }
     }
+}
+
+#[test]
+fn a_secret_that_a_target_quotes_is_not_passed_on() {
+    let secret = "sk-upstream-secret-123456";
+    let error =
+        json!({"error": {"message": format!("no: {secret}"), "type": "invalid_request_error"}}).to_string();
+    let tools = json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]);
+    let user = json!([{"role": "user", "content": "Hello"}]);
+    let plain = json!({"model": "primary", "messages": user});
+    let of = |more: Value| {
+        let mut body = plain.clone();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let event = format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"a\"}}}}]}}\n\ndata: {error}\n\n"
+    );
+    let refused = |status| Reply::json(error.clone()).with_status(status);
+    let streamed = || Reply::pieces([event.clone()]).with_header("content-type", "text/event-stream");
+    for (path, body, reply) in [
+        ("/v1/chat/completions", plain.clone(), refused(400)),
+        ("/v1/chat/completions", plain.clone(), refused(422)),
+        ("/v1/chat/completions", plain.clone(), refused(500)),
+        ("/v1/chat/completions", of(json!({"tools": tools})), refused(400)),
+        ("/v1/chat/completions", of(json!({"stream": true})), streamed()),
+        ("/v1/chat/completions", of(json!({"stream": true, "tools": tools})), streamed()),
+        ("/v1/embeddings", json!({"model": "primary", "input": "a"}), refused(400)),
+    ] {
+        let server = Server::start([reply]).unwrap();
+        let config = section("primary", "openai", &server.url());
+        let command = format!("api_key_command = [\"echo\", \"{secret}\"]");
+        let gate = Gate::new(&config.replace("api_key_env = \"\"", &command));
+        let got = gate.post(path, &[], &body);
+        assert_eq!(server.received()[0].header("authorization"), Some(&*format!("Bearer {secret}")));
+        assert!(got.text().contains("no: "), "{body}: {}", got.text());
+        assert!(!got.text().contains(secret), "{body}: {}", got.text());
+        if let Some(length) = got.header("content-length") {
+            assert_eq!(length, got.body.len().to_string(), "{body}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_response_is_no_answer() {
+    for (_, path, _, _, mut body) in plain() {
+        for empty in [Reply::json(""), Reply::raw("HTTP/1.1 204 No Content\r\n\r\n")] {
+            let kind = if path == "/v1/messages" {
+                "anthropic"
+            } else if path.starts_with("/api") {
+                "ollama"
+            } else {
+                "openai"
+            };
+            let [first, second] = [empty, Reply::json(BODY)].map(|reply| Server::start([reply]).unwrap());
+            let gate =
+                Gate::new(&(section("first", kind, &first.url()) + &section("second", kind, &second.url())));
+            body["model"] = "first,second".into();
+            let got = gate.post(path, &[], &body);
+            assert_eq!((got.status, got.text().as_str()), (200, BODY), "{path}");
+            body["model"] = "first".into();
+            assert_eq!(gate.post(path, &[], &body).status, 502, "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_has_its_end_whatever_its_media_type_is_called() {
+    let events = |end: &str| {
+        let usage = json!({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}});
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"a\"}}}}]}}\n\ndata: {usage}\n\n{end}"
+        )
+    };
+    let body = json!({"model": "primary", "messages": [], "stream": true});
+    for media in ["text/event-stream", "Text/Event-Stream; charset=utf-8", "application/octet-stream"] {
+        for (end, is_whole) in [("data: [DONE]\n\n", true), ("", false)] {
+            let server =
+                Server::start([Reply::pieces([events(end)]).with_header("content-type", media)]).unwrap();
+            let ledger = formwork_ledger::Ledger::in_memory(Default::default()).unwrap();
+            let config = section("primary", "openai", &server.url());
+            let gate = Gate::start(super::support::targets(&config).with_ledger(ledger));
+            let text = gate.post("/v1/chat/completions", &[], &body).text();
+            assert!(!text.contains("usage"), "the client did not ask for it, {media}: {text}");
+            assert_eq!(text.contains("\"error\""), !is_whole, "{media}: {text}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_would_be_fetched_later_is_refused() {
+    let server = Server::start([Reply::json(BODY)]).unwrap();
+    let config =
+        section("primary", "openai", &server.url()).trim_end().to_owned() + "\napi = \"responses\"\n";
+    let gate = Gate::new(&config);
+    for (background, status) in [(true, 400), (false, 200)] {
+        let body = json!({"model": "primary", "input": "Hello", "background": background});
+        assert_eq!(gate.post("/v1/responses", &[], &body).status, status, "{background}");
+    }
+    assert_eq!(server.received().len(), 1);
 }

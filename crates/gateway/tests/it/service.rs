@@ -80,6 +80,10 @@ fn a_repeated_request_with_an_idempotency_key_gets_the_first_response_and_no_sec
             );
             let other = gate.post(way.path, &headers, &way.body("default", is_stream));
             assert_eq!(other.status, 400, "{}", other.text());
+            for more in [("x-formwork-deadline", "9"), ("anthropic-beta", "b")] {
+                let other = gate.post(way.path, &[headers[0], more], &body);
+                assert_eq!(other.status, 400, "a header may change the answer: {}", other.text());
+            }
         }
         assert_eq!(server.received().len(), before + 2, "{}", way.name);
     }

@@ -354,3 +354,136 @@ fn log_probabilities_of_texts_come_through_between_protocols_and_are_named_where
         }
     }
 }
+
+#[test]
+fn a_refusal_and_a_filter_are_no_whole_answer() {
+    let events = |documents: &[Value]| -> String {
+        documents.iter().map(|document| format!("data: {document}\n\n")).collect()
+    };
+    let refusing = |texts: &[&str], reason: &str| {
+        let mut all = vec![
+            json!({"type": "message_start", "message": {"content": [], "usage": {"input_tokens": 5, "output_tokens": 1}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        ];
+        all.extend(texts.iter().map(|text| {
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}})
+        }));
+        all.push(json!({"type": "content_block_stop", "index": 0}));
+        all.push(
+            json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 4}}),
+        );
+        all.push(json!({"type": "message_stop"}));
+        events(&all)
+    };
+    for (texts, is_shown) in [(&["par", "t"][..], true), (&[], false)] {
+        let stream =
+            || Reply::pieces([refusing(texts, "refusal")]).with_header("content-type", "text/event-stream");
+        let ask = |path: &str, mut body: Value, stream_it: bool| {
+            let server = Server::start([stream()]).unwrap();
+            let gate = Gate::new(&section("primary", "anthropic", &server.url()));
+            (body["model"], body["stream"]) = ("primary".into(), stream_it.into());
+            gate.post(path, &[], &body)
+        };
+        let chat = json!({"messages": [{"role": "user", "content": "Hello"}]});
+        let documents = ask("/v1/chat/completions", chat.clone(), true).documents();
+        let of = |pointer: &str| -> Vec<Value> {
+            documents
+                .iter()
+                .filter_map(|it| it.pointer(pointer))
+                .filter(|it| !it.is_null())
+                .cloned()
+                .collect()
+        };
+        assert_eq!(of("/choices/0/finish_reason"), ["content_filter"], "{documents:?}");
+        let text: String = of("/choices/0/delta/content").iter().filter_map(Value::as_str).collect();
+        assert_eq!(text, texts.concat());
+
+        // One part has one type, and the response says that it is not whole.
+        let documents = ask("/v1/responses", json!({"input": "Hello"}), true).documents();
+        let parts: Vec<_> = documents.iter().filter_map(|it| it["part"]["type"].as_str()).collect();
+        assert!(parts.iter().all(|part| *part == parts[0]), "{parts:?}");
+        assert_eq!(parts[0] == "output_text", is_shown, "{parts:?}");
+        let last = documents.iter().find(|it| it["response"]["usage"].is_object()).unwrap();
+        assert_eq!(last["type"], "response.incomplete");
+        assert_eq!(last["response"]["incomplete_details"]["reason"], "content_filter");
+    }
+}
+
+#[test]
+fn pictures_in_the_results_of_tools_are_named_where_they_are_left_out() {
+    let picture = "iVBORw0KGgo=";
+    let url = format!("data:image/png;base64,{picture}");
+    let cases = [
+        (
+            "anthropic",
+            "/v1/chat/completions",
+            "messages[].content (image)",
+            json!({"messages": [
+                {"role": "user", "content": "Look"},
+                {"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "seen"}, {"type": "image_url", "image_url": {"url": url}}]},
+            ]}),
+        ),
+        (
+            "anthropic",
+            "/v1/responses",
+            "input[].output (image)",
+            json!({"input": [
+                {"role": "user", "content": "Look"},
+                {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "seen"}, {"type": "input_image", "image_url": url}]},
+            ]}),
+        ),
+        (
+            "openai",
+            "/v1/messages",
+            "messages[].content[].content (image)",
+            json!({"max_tokens": 9, "messages": [
+                {"role": "user", "content": "Look"},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [
+                    {"type": "text", "text": "seen"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}},
+                ]}]},
+            ]}),
+        ),
+    ];
+    for (kind, path, place, mut body) in cases {
+        let reply = match kind {
+            "anthropic" => Reply::json(
+                json!({"type": "message", "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}).to_string(),
+            ),
+            _ => completion("Hi"),
+        };
+        let server = Server::start([reply]).unwrap();
+        let gate = Gate::new(&section("primary", kind, &server.url()));
+        body["model"] = "primary".into();
+        let got = gate.post(path, &[], &body);
+        assert_eq!(got.status, 200, "{path}: {}", got.text());
+        let ignored = got.header("x-formwork-ignored").unwrap_or_default();
+        assert!(ignored.contains(place), "{path}: {ignored}");
+        let sent = String::from_utf8(server.received()[0].body.clone()).unwrap();
+        assert!(sent.contains("seen") && !sent.contains(picture), "{path}: {sent}");
+    }
+}
+
+#[test]
+fn targets_that_cannot_take_a_request_are_passed_over() {
+    let file = json!([{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}]);
+    for (list, calls, status) in [
+        ("down,other,up", [1, 0, 1], 200),
+        ("other,up", [0, 0, 1], 200),
+        ("other,down", [1, 0, 0], 502),
+        ("down,other", [1, 0, 0], 503),
+        ("other", [0, 0, 0], 400),
+    ] {
+        let replies = [Reply::status(500), Reply::status(500), completion("Hi")];
+        let servers = replies.map(|reply| Server::start([reply]).unwrap());
+        let kinds = [("down", "openai"), ("other", "anthropic"), ("up", "openai")];
+        let sections =
+            kinds.iter().zip(&servers).map(|((name, kind), server)| section(name, kind, &server.url()));
+        let gate = Gate::new(&sections.collect::<String>());
+        let got = gate.post("/v1/chat/completions", &[], &json!({"model": list, "messages": file}));
+        assert_eq!(got.status, status, "{list}: {}", got.text());
+        assert_eq!(servers.each_ref().map(|server| server.received().len()), calls, "{list}");
+    }
+}

@@ -65,7 +65,7 @@ pub(in crate::protocol) const fn stop_reason(finish: Finish) -> &'static str {
     match finish {
         Finish::Stop => "end_turn",
         Finish::Length => "max_tokens",
-        Finish::Refused => "refusal",
+        Finish::Refused | Finish::Filtered => "refusal",
         Finish::Call => "tool_use",
     }
 }

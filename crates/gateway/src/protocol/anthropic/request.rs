@@ -126,8 +126,7 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Par
             let id = block.required_text("tool_use_id")?;
             let place = block.place("content");
             let parts = block.take("content").map(|value| content(value, &place, reader)).transpose()?;
-            let text = Message { role: Role::Tool, parts: parts.unwrap_or_default() }.text();
-            Part::ToolResult { id, text }
+            parts::result(id, parts.unwrap_or_default(), (&block, "content"))
         }
         kind @ ("thinking" | "redacted_thinking") => {
             block.skip(kind);

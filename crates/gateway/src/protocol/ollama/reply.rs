@@ -60,7 +60,7 @@ pub(in crate::protocol) fn end(out: &mut Value, reply: &Reply, meta: &Meta) {
     out["done_reason"] = match finish {
         Finish::Length => "length",
         // The protocol has no finish reason for refusals; the text contains the reason.
-        Finish::Refused => "refusal",
+        Finish::Refused | Finish::Filtered => "refusal",
         Finish::Stop | Finish::Call => "stop",
     }
     .into();

@@ -71,6 +71,7 @@ pub(in crate::protocol) const fn finish(finish: Finish) -> &'static str {
         // The message reports the refusal; the official parsers check the finish reason first.
         Finish::Stop | Finish::Refused => "stop",
         Finish::Length => "length",
+        Finish::Filtered => "content_filter",
         Finish::Call => "tool_calls",
     }
 }

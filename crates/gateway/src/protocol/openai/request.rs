@@ -81,10 +81,7 @@ pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result
             temperature: body.number("temperature", 0.0..=2.0)?,
             top_p: body.number("top_p", 0.0..=1.0)?,
             seed: body.seed("seed")?,
-            max_tokens: match body.count("max_completion_tokens")? {
-                Some(tokens) => Some(tokens),
-                None => body.count("max_tokens")?,
-            },
+            max_tokens: body.count("max_completion_tokens")?.max(body.count("max_tokens")?),
         },
         count,
         stream,
@@ -110,8 +107,8 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Message
     }
     if role == Role::Tool {
         let id = fields.required_text("tool_call_id")?;
-        let text = Message { role, parts }.text();
-        return Ok(Message { role, parts: vec![Part::ToolResult { id, text }] });
+        let result = parts::result(id, parts, (&fields, "content"));
+        return Ok(Message { role, parts: vec![result] });
     }
     for (at, call) in fields.list("tool_calls")?.unwrap_or_default() {
         let mut call = Fields::new(call, at, reader)?;

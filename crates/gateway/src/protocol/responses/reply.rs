@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::protocol::base::to_json;
-use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
+use crate::reply::{Called, Choice, Content, Meta, Reply};
 
 pub(super) use crate::protocol::openai::error;
 
@@ -23,11 +23,11 @@ pub(in crate::protocol) fn head(meta: &Meta, status: &str) -> Value {
 
 pub(in crate::protocol) fn document(reply: &Reply, meta: &Meta) -> Value {
     let choice = reply.choices.first();
-    let is_cut = choice.is_some_and(|choice| choice.finish == Finish::Length);
-    let status = if is_cut { "incomplete" } else { "completed" };
+    let reason = choice.and_then(|choice| choice.finish.incomplete());
+    let status = if reason.is_some() { "incomplete" } else { "completed" };
     let mut whole = head(meta, status);
-    if is_cut {
-        whole["incomplete_details"] = json!({"reason": "max_output_tokens"});
+    if reason.is_some() {
+        whole["incomplete_details"] = json!({"reason": reason});
     }
     whole["output"] = choice.map(|choice| items(choice, meta, status)).unwrap_or_default().into();
     let usage = reply.usage;

@@ -1,7 +1,7 @@
 //! Requests of the Responses API.
 
 use formwork_core::{Message, Part, Role};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::ask::{Ask, Sampling, Settings, Want};
 use crate::contracts::Known;
@@ -88,14 +88,7 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<
         "message" => {
             let role = parts::role(&mut item, &["system", "developer", "user", "assistant"])?;
             let given = item.take("content").ok_or_else(|| item.missing("content"))?;
-            let parts = match fields::content(given, &item.place("content"))? {
-                fields::Content::Text(text) => vec![Part::Text { text }],
-                fields::Content::Parts(parts) => parts
-                    .into_iter()
-                    .map(|(at, part)| content(part, &at, reader))
-                    .collect::<Result<_, _>>()?,
-            };
-            Message { role, parts }
+            Message { role, parts: content(given, &item.place("content"), reader)? }
         }
         "function_call" => {
             let id = item.required_text("call_id")?;
@@ -105,12 +98,20 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<
         }
         "function_call_output" => {
             let id = item.required_text("call_id")?;
-            let text = match item.value("output")? {
-                Some(Value::String(text)) => text,
-                Some(other) => other.to_string(),
-                None => return Err(item.missing("output")),
+            let output = item.take("output").ok_or_else(|| item.missing("output"))?;
+            let is_part = |node: &Node<'_>| matches!(node, Node::Object(members) if members.iter().any(|(name, _)| name == "type"));
+            let parts = match output {
+                Node::Text(text) => vec![Part::Text { text: text.into_owned() }],
+                Node::List(ref items) if items.iter().all(is_part) => {
+                    content(output, &item.place("output"), reader)?
+                }
+                // Some clients send the value of a tool as it is.
+                other => {
+                    let value = other.value().map_err(|error| item.refuse("output", &error.to_string()))?;
+                    vec![Part::Text { text: value.to_string() }]
+                }
             };
-            Message { role: Role::Tool, parts: vec![Part::ToolResult { id, text }] }
+            Message { role: Role::Tool, parts: vec![parts::result(id, parts, (&item, "output"))] }
         }
         // The reasoning of earlier turns cannot be sent to other protocols, so it is dropped.
         "reasoning" => {
@@ -121,7 +122,16 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<
     }))
 }
 
-fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
+fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Vec<Part>, Problem> {
+    match fields::content(value, at)? {
+        fields::Content::Text(text) => Ok(vec![Part::Text { text }]),
+        fields::Content::Parts(parts) => {
+            parts.into_iter().map(|(at, one)| part(one, &at, reader)).collect::<Result<_, _>>()
+        }
+    }
+}
+
+fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
     let mut part = Fields::new(value, at, reader)?;
     match part.required_text("type")?.as_str() {
         "input_text" | "output_text" | "text" => Ok(Part::Text { text: part.required_text("text")? }),

@@ -6,7 +6,7 @@ use super::reply::{call_item, document, error, head, message_item, part};
 use crate::ask::Ask;
 use crate::problem::Problem;
 use crate::protocol::base::Frames;
-use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
+use crate::reply::{Called, Choice, Content, Meta, Reply};
 
 /// Returns the writer of a stream.
 pub(super) fn frames(_: super::Responses, ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
@@ -143,7 +143,7 @@ impl Frames for Events {
     }
 
     fn close(&mut self, Choice { content, finish, .. }: &Choice, reply: &Reply) -> Vec<Value> {
-        let is_cut = *finish == Finish::Length;
+        let is_cut = finish.incomplete().is_some();
         let status = if is_cut { "incomplete" } else { "completed" };
         // The arguments of a call were sent before only if it was known from the start.
         let mut is_called = self.called.take().is_some() && self.is_started;
