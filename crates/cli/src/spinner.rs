@@ -146,9 +146,10 @@ impl Observer for Spinner {
         });
     }
 
-    fn delta(&self, run: RunId, _: &Delta) {
+    fn delta(&self, run: RunId, delta: &Delta) {
+        let is_piece = matches!(delta, Delta::Text(_) | Delta::Reasoning(_) | Delta::ToolCall(_));
         if let Some(Doing::Calling { pieces, .. }) = lock(&self.runs).open.get_mut(&run) {
-            *pieces += 1;
+            *pieces += usize::from(is_piece);
         }
     }
 

@@ -26,8 +26,10 @@ static SENT: [HeaderName; 3] = [
 static RETURNED: [HeaderName; 4] =
     [header::CONTENT_TYPE, header::CACHE_CONTROL, header::CONTENT_LANGUAGE, header::CONTENT_LENGTH];
 
-/// The maximum number of bytes that are read of the body of an error, and of the refusal of a request, which the client gets.
+/// The maximum number of bytes that are read of the body of an error.
 const MAX_ERROR: usize = 64 << 10;
+
+/// The same of the refusal of a request, which the client gets.
 const MAX_REFUSAL: usize = 4 << 20;
 
 /// The member by which usage is requested in streams, as servers without it name it in their errors.
@@ -154,10 +156,9 @@ async fn send(
 
 /// Returns a text of a target without the secrets that were sent to it.
 pub(crate) fn redacted(raw: &Raw, bytes: Vec<u8>) -> Vec<u8> {
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => raw.transport.redact(text).into_bytes(),
-        Err(_) => bytes,
-    }
+    let text = String::from_utf8_lossy(&bytes);
+    let redacted = raw.transport.redact(&text);
+    if redacted == *text { bytes } else { redacted.into_bytes() }
 }
 
 /// Returns the headers of a request that the target gets to see.

@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
                     Ok(builder) => {
                         let problems = gateway.reload(builder);
                         say!("read the configuration again");
-                        problems.iter().for_each(|problem| say!("the contract stays as it was: {problem}"));
+                        problems.iter().for_each(|problem| say!("{problem}"));
                     }
                     Err(error) => say!("the configuration is not read again: {error}"),
                 }

@@ -290,7 +290,7 @@ fn a_broken_file_of_a_contract_leaves_its_last_version_in_use_and_is_reported() 
         std::thread::sleep(std::time::Duration::from_millis(300));
     }
     let log = serving.ended();
-    assert!(log.contains("the contract stays as it was: ") && log.contains("person.json"), "{log}");
+    assert!(log.contains("the contract person stays as it was: ") && log.contains("person.json"), "{log}");
 }
 
 #[test]

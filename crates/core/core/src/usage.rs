@@ -122,13 +122,15 @@ impl Usage {
     /// use formwork_core::Usage;
     ///
     /// let estimate = Usage::new(3, 20).with_estimated(true);
-    /// assert_eq!(Usage::default().at_least(estimate), estimate);
-    /// assert_eq!(Usage::new(50_000, 1).at_least(estimate), Usage::new(50_000, 20).with_estimated(true));
+    /// assert_eq!(Usage::default().or_more(estimate), estimate);
+    /// assert_eq!(Usage::new(50_000, 1).or_more(estimate), Usage::new(50_000, 20).with_estimated(true));
     /// ```
-    pub fn at_least(self, estimate: Self) -> Self {
+    pub fn or_more(self, estimate: Self) -> Self {
         let input_tokens = if self.input_tokens > 0 { self.input_tokens } else { estimate.input_tokens };
         let output_tokens = self.output_tokens.max(estimate.output_tokens);
-        Self { input_tokens, output_tokens, estimated: true, ..self }
+        // A reported cost is that of the reported tokens.
+        let micro_usd = self.micro_usd.filter(|_| output_tokens == self.output_tokens);
+        Self { input_tokens, output_tokens, micro_usd, estimated: true, ..self }
     }
 
     /// Estimates the usage of a call from lengths, at four bytes per token: its messages, and the schema and the tools that it

@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher as _;
 
+use foldhash::quality::FixedState;
 use serde_json::Value;
 
 /// The maximum number of pairs whose similarity is computed. Items of longer lists are paired by the values that few of them have.
@@ -91,15 +93,20 @@ impl Pairing {
 
 /// Returns for each item of the first list the free one of the second that has the most of its rare values, then the first free one.
 fn by_values([left, right]: &[Vec<&Value>; 2]) -> Vec<Option<usize>> {
-    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     for (index, item) in right.iter().enumerate() {
-        values(item, "", &mut |value| places.entry(value).or_default().push(index));
+        values(item, 0, &mut |value| {
+            let items = places.entry(value).or_default();
+            if items.len() <= MAX_ALIKE {
+                items.push(index);
+            }
+        });
     }
     places.retain(|_, items| items.len() <= MAX_ALIKE);
     let mut free = vec![true; right.len()];
     let of_left = left.iter().map(|item| {
         let mut shared: HashMap<usize, usize> = HashMap::new();
-        values(item, "", &mut |value| {
+        values(item, 0, &mut |value| {
             for index in places.get(&value).into_iter().flatten() {
                 *shared.entry(*index).or_default() += 1;
             }
@@ -115,14 +122,16 @@ fn by_values([left, right]: &[Vec<&Value>; 2]) -> Vec<Option<usize>> {
     of_left
 }
 
-/// Passes the leaves of a value to a function, each with its place.
-fn values(value: &Value, at: &str, each: &mut dyn FnMut(String)) {
+/// Passes the digests of the leaves of a value to a function, each with that of its place.
+fn values(value: &Value, at: u64, each: &mut dyn FnMut(u64)) {
+    let digest = |part: &str| FixedState::with_seed(0).hash_one((at, part));
     match value {
         Value::Object(members) => {
-            members.iter().for_each(|(name, member)| values(member, &format!("{at}.{name}"), each))
+            members.iter().for_each(|(name, member)| values(member, digest(name), each));
         }
-        Value::Array(items) => items.iter().for_each(|item| values(item, &format!("{at}[]"), each)),
-        leaf => each(format!("{at}={leaf}")),
+        Value::Array(items) => items.iter().for_each(|item| values(item, digest("[]"), each)),
+        Value::String(text) => each(digest(text)),
+        leaf => each(digest(&leaf.to_string())),
     }
 }
 

@@ -27,11 +27,13 @@ struct Entry {
 }
 
 impl Folder {
-    /// Returns a folder. The versions that a running service has read stay known.
+    /// Returns a folder, whose contracts are read. The versions that a running service has read stay known.
     pub(crate) fn new(path: PathBuf, running: Option<&Self>) -> Self {
         let same = running.filter(|running| running.path == path);
         let read = same.map(|running| running.read.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        Self { path, read: Mutex::new(read.unwrap_or_default()) }
+        let folder = Self { path, read: Mutex::new(read.unwrap_or_default()) };
+        folder.problems();
+        folder
     }
 
     /// Returns the contract of this name. If its file is wrong, its last version stays in use.
@@ -63,11 +65,14 @@ impl Folder {
         self.read.lock().unwrap_or_else(PoisonError::into_inner).get(&path)?.problem.clone()
     }
 
-    /// Reads all contracts. Returns what is wrong with their files.
+    /// Reads all contracts. Returns a sentence for each whose file is wrong.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let names = self.names();
-        let problem = |name: &String| self.get(name).err().or_else(|| self.problem(name));
-        names.iter().filter_map(problem).map(|problem| problem.to_string()).collect()
+        let problem = |name: String| match (self.get(&name), self.problem(&name)) {
+            (Err(problem), _) => Some(format!("the contract {name} cannot be used: {problem}")),
+            (Ok(_), Some(problem)) => Some(format!("the contract {name} stays as it was: {problem}")),
+            (Ok(_), None) => None,
+        };
+        self.names().into_iter().filter_map(problem).collect()
     }
 
     /// Returns the version of a contract before its last change, if it was read since the service started.

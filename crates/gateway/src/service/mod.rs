@@ -241,7 +241,7 @@ impl Gateway {
     /// connections that begin from now on with its certificate. Open requests end as they began. The ledger, the telemetry, the limits of
     /// connections and whether there is TLS stay those that the service was built with; keys are read from the ledger anyway.
     ///
-    /// Returns what is wrong with files of contracts. The last versions of these contracts stay in use.
+    /// Returns a sentence for each contract whose file is wrong. Its last version stays in use, if there is one.
     pub fn reload(&self, builder: GatewayBuilder) -> Vec<String> {
         let first = &self.0.first;
         if let (Some(own), Some(new)) = (&first.tls, &builder.tls) {

@@ -347,7 +347,7 @@ impl OpenCall<'_> {
         let calls = tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
         let bytes = text.len() + reasoning.len() + calls.sum::<usize>();
         let is_begun = bytes > 0 || self.answer.usage != Usage::default();
-        is_begun.then(|| self.answer.usage.at_least(estimate(self.job, bytes)))
+        is_begun.then(|| self.answer.usage.or_more(estimate(self.job, bytes)))
     }
 
     fn request(&self, target: &Target) -> Call {

@@ -244,16 +244,18 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
     fn push(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), Fault> {
         self.framing.push(chunk);
         while let Some(message) = self.framing.next() {
-            self.messages.message(&message?, out)?;
+            let taken = self.messages.message(&message?, out);
             self.has_message = true;
             if matches!(out.back(), Some(Delta::End(_))) {
-                break;
+                return taken;
             }
+            // An error may end an answer whose tokens are reported beside it.
             let usage = self.messages.usage();
             if usage != self.usage {
                 self.usage = usage;
                 out.extend(usage.map(Delta::Usage));
             }
+            taken?;
         }
         Ok(())
     }

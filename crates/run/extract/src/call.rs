@@ -84,7 +84,7 @@ async fn listen(
         let stop = |completion: &mut Completion| {
             // The server does not count all tokens of a call that is stopped, and a piece has at least one.
             let written = completion.text.len() + completion.reasoning.len();
-            completion.usage = completion.usage.at_least(Usage::estimate(call, written.max(4 * pieces)));
+            completion.usage = completion.usage.or_more(Usage::estimate(call, written.max(4 * pieces)));
             completion.finish = Finish::Stopped;
         };
         if let Some(reason) = reason {

@@ -154,7 +154,7 @@ impl Run {
         // The provider charges for what it reported and for the text that arrived, even if the call failed afterwards.
         let arrived = received.text.len() + received.reasoning.len();
         let usage = match arrived > 0 || received.usage != Usage::default() {
-            true => received.usage.at_least(Usage::estimate(call, arrived)),
+            true => received.usage.or_more(Usage::estimate(call, arrived)),
             false => Usage::default(),
         };
         if is_at_deadline(call, &fault, now) && !received.text.is_empty() {

@@ -154,7 +154,7 @@ impl Run {
     pub(super) fn cancel(&mut self, plan: &Plan, now: Time, received: &Completion) {
         if let State::Calling { call, .. } = &self.state {
             let estimate = Usage::estimate(call, received.text.len() + received.reasoning.len());
-            let usage = received.usage.at_least(estimate);
+            let usage = received.usage.or_more(estimate);
             let usage = received.probe.as_deref().map_or(usage, |probe| usage.plus(*probe));
             self.enter(plan, now, CallResult::Cancelled, usage, Answered::default());
         }

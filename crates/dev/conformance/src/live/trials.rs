@@ -130,7 +130,10 @@ async fn dropped(provider: &SharedProvider) -> Result<(), String> {
     let mut request = call(provider, None, "Write a very long story about the sea.");
     request.max_tokens = Some(400);
     let mut answer = provider.call(&request).await.map_err(|fault| fault.to_string())?;
-    let first = answer.next().await;
+    let mut first = answer.next().await;
+    while let Some(Ok(Delta::Usage(_))) = first {
+        first = answer.next().await;
+    }
     drop(answer);
     ensure(matches!(first, Some(Ok(Delta::Text(_) | Delta::Reasoning(_)))), || format!("{first:?}"))?;
     ask(provider, &call(provider, None, "Say hello.")).await.map(|_| ())

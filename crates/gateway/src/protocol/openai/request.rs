@@ -72,6 +72,10 @@ pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result
         body.setting(&mut settings, name, setting);
     }
     let want = parts::want(format, tools, choice, "tool_choice")?;
+    let (limit, older) = (body.count("max_completion_tokens")?, body.count("max_tokens")?);
+    if limit.zip(older).is_some_and(|(limit, older)| limit != older) {
+        return Err(body.refuse("max_tokens", "is set beside `max_completion_tokens`: use one of them"));
+    }
     body.log_probs(&mut settings, ("logprobs", &true.into()), (&want, stream));
     Ok(Ask {
         settings,
@@ -81,7 +85,7 @@ pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result
             temperature: body.number("temperature", 0.0..=2.0)?,
             top_p: body.number("top_p", 0.0..=1.0)?,
             seed: body.seed("seed")?,
-            max_tokens: body.count("max_completion_tokens")?.max(body.count("max_tokens")?),
+            max_tokens: limit.or(older),
         },
         count,
         stream,

@@ -99,10 +99,9 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<
         "function_call_output" => {
             let id = item.required_text("call_id")?;
             let output = item.take("output").ok_or_else(|| item.missing("output"))?;
-            let is_part = |node: &Node<'_>| matches!(node, Node::Object(members) if members.iter().any(|(name, _)| name == "type"));
             let parts = match output {
                 Node::Text(text) => vec![Part::Text { text: text.into_owned() }],
-                Node::List(ref items) if items.iter().all(is_part) => {
+                Node::List(ref items) if !items.is_empty() && items.iter().all(is_part) => {
                     content(output, &item.place("output"), reader)?
                 }
                 // Some clients send the value of a tool as it is.
@@ -120,6 +119,13 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<
         }
         other => return Err(item.unsupported("type", &format!("`{other}` is not supported"))),
     }))
+}
+
+/// Returns whether a value is a part of a content, and not one of a tool's own.
+fn is_part(value: &Node<'_>) -> bool {
+    let kinds = ["input_text", "output_text", "text", "refusal", "input_image", "input_file"]
+        .map(|kind| Node::Text(kind.into()));
+    matches!(value, Node::Object(members) if members.iter().any(|(name, kind)| name == "type" && kinds.contains(kind)))
 }
 
 fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Vec<Part>, Problem> {

@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall};
+use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{
     Collector, Deltas, Messages, Reader, RequestInfo, TokenShape, bad_wire, error_in, lenient,
 };
@@ -159,6 +159,7 @@ impl ResponsesReader {
     /// read again.
     fn finish(&mut self, response: &mut Response<'_>, status: &str, out: &mut Deltas) -> Result<(), Fault> {
         self.collector.answered_by(&response.model);
+        self.collector.usage = response.usage.0.as_ref().and_then(Counts::usage);
         if !response.error.is_none() {
             return broken(&mut self.collector, &json!({"error": response.error}), out);
         }
@@ -189,7 +190,6 @@ impl ResponsesReader {
         let is_call = self.calls_tool && !self.collector.is_carried;
         let ended = if is_call { Finish::ToolCall } else { Finish::Stop };
         self.collector.stopped(stopped.unwrap_or(ended));
-        self.collector.usage = response.usage.0.as_ref().and_then(Counts::usage);
         out.extend(self.calls.drain(..).map(Delta::ToolCall));
         self.collector.end(out);
         Ok(())
@@ -370,6 +370,10 @@ impl Messages for ResponsesReader {
 
     fn end(&mut self, _: &mut Deltas) -> Result<(), Fault> {
         Err(Fault::cut_off("the stream ended without `response.completed`"))
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.collector.usage
     }
 }
 

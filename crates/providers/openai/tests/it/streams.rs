@@ -1,10 +1,11 @@
 //! Decoded streams.
 
 use formwork_core::{Delta, End, Enforcement, FaultKind, Finish, Usage};
+use formwork_openai::{Api, OpenAi};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{STREAM, answered, call, decode, decode_chunks, delta, ends, stream};
+use crate::support::{STREAM, answered, call, decode, decode_by, decode_chunks, delta, ends, stream};
 
 fn usage() -> Value {
     json!({"choices": [], "usage": {"prompt_tokens": 31, "completion_tokens": 9}})
@@ -212,5 +213,28 @@ proptest! {
         let body = if is_event { [b"data: ", &body[..], b"\n\n"].concat() } else { body };
         let (_, end) = decode_chunks(&call(Enforcement::Tool), STREAM, [&body[..]]);
         prop_assert!(end.is_err());
+    }
+}
+
+/// A server may report tokens beside the error that ends the answer: they are paid for.
+#[test]
+fn tokens_beside_an_error_are_reported() {
+    let counts = json!({"prompt_tokens": 50_000, "completion_tokens": 7});
+    let of_responses = json!({"input_tokens": 50_000, "output_tokens": 7});
+    let failed = json!({"status": "failed", "error": {"code": "server_error", "message": "no"}, "usage": of_responses});
+    for (wire, last) in [
+        (
+            OpenAi::new("gpt-test"),
+            json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "error"}], "usage": counts}),
+        ),
+        (
+            OpenAi::new("gpt-test").with_api(Api::Responses),
+            json!({"type": "response.failed", "response": failed}),
+        ),
+    ] {
+        let body = format!("data: {last}\n\n");
+        let (deltas, end) = decode_by(&wire, &call(Enforcement::Schema), STREAM, [body.as_bytes()]);
+        assert!(end.is_err(), "{last}");
+        assert_eq!(deltas, [Delta::Usage(Usage::new(50_000, 7))], "{last}");
     }
 }

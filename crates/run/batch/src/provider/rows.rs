@@ -149,7 +149,7 @@ pub(super) fn event(wire: &dyn Wire, call: &Call, id: CallId, response: Response
         Err(fault) => {
             let arrived = completion.text.len() + completion.reasoning.len();
             let usage = match arrived > 0 || completion.usage != Usage::default() {
-                true => completion.usage.at_least(Usage::estimate(call, arrived)),
+                true => completion.usage.or_more(Usage::estimate(call, arrived)),
                 false => Usage::default(),
             };
             Event::failed(id, fault, usage)
