@@ -39,6 +39,7 @@ mod index;
 mod label;
 mod leaves;
 mod merge;
+mod numbers;
 mod page;
 mod pairing;
 mod question;
