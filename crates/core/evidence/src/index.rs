@@ -5,6 +5,7 @@ use std::hash::{BuildHasher as _, Hash};
 
 use foldhash::quality::FixedState;
 
+use crate::csv::cell_commas;
 use crate::date::{self, Date, Kind};
 use crate::decimal::Decimal;
 use crate::numbers::Numeral;
@@ -50,6 +51,8 @@ pub struct Index<'t> {
     /// The ranges of the numbers of several tokens or with a sign, in bytes and in order: a text does not begin or end within one.
     pub(crate) long_numbers: Vec<(u32, u32)>,
     pub(crate) dates: Vec<(Date, Range)>,
+    /// The byte offsets of the commas between cells.
+    commas: Vec<u32>,
     /// The byte offset of each line.
     pub(crate) lines: Vec<u32>,
     /// The number of scalar values before each block of bytes.
@@ -102,6 +105,7 @@ impl<'t> Index<'t> {
             spelled: Vec::new(),
             long_numbers: Vec::new(),
             dates: Vec::new(),
+            commas: cell_commas(&text),
             lines: vec![0],
             scalars: Vec::with_capacity(text.len() / BLOCK + 1),
             pages: memchr::memchr_iter(b'\x0c', text.as_bytes()).map(offset).collect(),
@@ -276,18 +280,10 @@ impl<'t> Index<'t> {
             .map(|entry| entry.1)
     }
 
-    /// Returns whether a line has cells between commas: at least two commas, none before a space, as many as in a line beside it, and no
-    /// other separators of cells.
-    pub(crate) fn is_csv(&self, line: u32) -> bool {
-        let commas = |line: Option<usize>| {
-            let text = self.line(line?).as_bytes();
-            let has = |gap| memchr::memmem::find(text, gap).is_some();
-            let others = memchr::memchr3(b'\t', b'|', b';', text).is_some() || has(b", ") || has(b"  ");
-            (!others).then(|| memchr::memchr_iter(b',', text).count()).filter(|count| *count >= 2)
-        };
-        let line = size(line);
-        let own = commas(Some(line));
-        own.is_some() && (own == commas(line.checked_sub(1)) || own == commas(Some(line + 1)))
+    /// Returns the number of commas between cells from one byte offset to another.
+    pub(crate) fn cell_commas(&self, from: u32, to: u32) -> usize {
+        let until = |at: u32| self.commas.partition_point(|comma| *comma < at);
+        until(to).saturating_sub(until(from))
     }
 
     /// Returns a line without its end.

@@ -28,6 +28,7 @@ mod align;
 mod candidates;
 mod choose;
 mod compare;
+mod csv;
 mod date;
 mod decimal;
 mod doubt;

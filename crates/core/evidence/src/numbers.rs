@@ -35,7 +35,6 @@ impl Index<'_> {
     pub(crate) fn find_numbers(&mut self) {
         let (mut numbers, mut spelled, mut long_numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut token = 0;
-        let mut csv = (u32::MAX, false);
         while let Some(first) = self.tokens.get(token) {
             if first.kind == Kind::Word {
                 let (value, words) = spelled::at(self, token);
@@ -53,10 +52,7 @@ impl Index<'_> {
                 token += 1;
                 continue;
             }
-            if csv.0 != first.line {
-                csv = (first.line, self.is_csv(first.line));
-            }
-            let last = self.number_end(token, csv.1);
+            let last = self.number_end(token);
             let before = numbers.len();
             self.add_numbers(token, last, &mut numbers);
             let start = minus(self.text.get(..size(first.start)).unwrap_or_default());
@@ -74,7 +70,7 @@ impl Index<'_> {
             // Groups of three digits after spaces: one number, or several.
             let mut end = last;
             while self.joins_by_space(end) && end < last + 6 {
-                end = self.number_end(end + 1, csv.1);
+                end = self.number_end(end + 1);
                 self.add_numbers(token, end, &mut numbers);
             }
             token = last + 1;
@@ -98,13 +94,15 @@ impl Index<'_> {
     }
 
     /// Returns the last token of a number that begins at a token, over separators other than spaces.
-    fn number_end(&self, first: usize, is_csv: bool) -> usize {
+    fn number_end(&self, first: usize) -> usize {
         let mut last = first;
-        while self.tokens.get(last + 1).is_some_and(|token| token.kind == Kind::Digits) {
+        while let Some(token) = self.tokens.get(last)
+            && self.tokens.get(last + 1).is_some_and(|token| token.kind == Kind::Digits)
+        {
             let mut gap = self.gap(last).chars();
-            let mark =
-                gap.next().and_then(separator).filter(|mark| *mark != ' ' && !(is_csv && *mark == ','));
-            if mark.is_none() || gap.next().is_some() || last - first > 16 {
+            let mark = gap.next().and_then(separator).filter(|mark| *mark != ' ');
+            let is_border = mark == Some(',') && self.cell_commas(token.end, token.end + 1) > 0;
+            if mark.is_none() || is_border || gap.next().is_some() || last - first > 16 {
                 break;
             }
             last += 1;

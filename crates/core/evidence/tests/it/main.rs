@@ -4,6 +4,7 @@
 
 mod alignment;
 mod candidates;
+mod cells;
 mod comparison;
 mod documents;
 mod generated;
