@@ -31,6 +31,26 @@ impl Numeral {
     }
 }
 
+/// What belongs to the digits before it.
+#[derive(Debug, Clone, Copy)]
+enum Tail {
+    None,
+    /// A fraction with its value; see [`spelled::fraction`].
+    Fraction(Option<Decimal>),
+    /// A power of ten.
+    Exponent(i32),
+}
+
+impl Tail {
+    const fn words(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Fraction(_) => 1,
+            Self::Exponent(_) => 2,
+        }
+    }
+}
+
 impl Index<'_> {
     pub(crate) fn find_numbers(&mut self) {
         let (mut numbers, mut spelled, mut long_numbers) = (Vec::new(), Vec::new(), Vec::new());
@@ -55,13 +75,14 @@ impl Index<'_> {
             let last = self.number_end(token);
             let before = numbers.len();
             self.add_numbers(token, last, &mut numbers);
-            let start = minus(self.text.get(..size(first.start)).unwrap_or_default());
+            let digits = self.first_byte(token);
+            let start = minus(self.text.get(..size(digits)).unwrap_or_default()).map_or(digits, offset);
             let is_number = numbers.len() > before;
             let whole = last;
-            let last = last + usize::from(self.fraction_after(last).is_some());
-            if is_number && (last > token || start.is_some()) {
+            let last = last + self.tail(last).words();
+            if is_number && (last > token || start < first.start) {
                 let end = self.tokens.get(last).map_or(first.end, |token| token.end);
-                long_numbers.push((start.map_or(first.start, offset), end));
+                long_numbers.push((start, end));
             }
             if !is_number && whole > token {
                 // No number as a whole, such as 1.2.3: each part is one.
@@ -88,9 +109,46 @@ impl Index<'_> {
         if is_word && word.starts_with(|c: char| c.is_ascii_digit()) { spelled::fraction(word) } else { None }
     }
 
-    /// Returns the fraction that belongs to the digits before it: `1½`, `1 ½`.
-    fn fraction_after(&self, last: usize) -> Option<Option<Decimal>> {
-        matches!(self.gap(last), "" | " " | "\u{a0}").then(|| self.fraction(last + 1)).flatten()
+    /// Returns what belongs to the digits before it: a fraction as in `1½` and `1 ½`, or an exponent as in `1.2e-5`.
+    fn tail(&self, last: usize) -> Tail {
+        let gap = self.gap(last);
+        let fraction = matches!(gap, "" | " " | "\u{a0}").then(|| self.fraction(last + 1)).flatten();
+        if let Some(fraction) = fraction {
+            return Tail::Fraction(fraction);
+        }
+        let sign = self.gap(last + 1);
+        let is_digits = self.tokens.get(last + 2).is_some_and(|token| token.kind == Kind::Digits);
+        let is_word = self.gap(last + 2).is_empty()
+            && self.tokens.get(last + 3).is_some_and(|token| token.kind == Kind::Word);
+        let is_exponent = gap.is_empty()
+            && self.word(last + 1) == "e"
+            && matches!(sign, "" | "+" | "-" | "\u{2212}")
+            && is_digits
+            && !is_word;
+        let exponent = is_exponent.then(|| readings(self.word(last + 2)).first()?.to_json()?.parse().ok());
+        match exponent.flatten() {
+            Some(exponent @ 0..400) => {
+                Tail::Exponent(if matches!(sign, "" | "+") { exponent } else { -exponent })
+            }
+            _ => Tail::None,
+        }
+    }
+
+    /// Returns the first byte of a number that begins with the digits of a token: that of the decimal mark before them, as in `.5`. A point
+    /// after a word or another mark is none.
+    fn first_byte(&self, token: usize) -> u32 {
+        let start = self.tokens.get(token).map_or(0, |token| token.start);
+        let before = self.text.get(..size(start)).and_then(|before| before.strip_suffix('.'));
+        let is_free = |c: char| {
+            c.is_whitespace()
+                || "([{+-\u{2212}<>=~≤≥±≈|;".contains(c)
+                || is_currency(c.encode_utf8(&mut [0; 4]))
+        };
+        let is_mark = before.is_some_and(|before| {
+            let is_cell = self.cell_commas(offset(before.len()).saturating_sub(1), start) > 0;
+            before.chars().next_back().is_none_or(is_free) || is_cell
+        });
+        start - u32::from(is_mark)
     }
 
     /// Returns the last token of a number that begins at a token, over separators other than spaces.
@@ -129,11 +187,13 @@ impl Index<'_> {
     }
 
     fn add_numbers(&self, first: usize, whole: usize, numbers: &mut Vec<Numeral>) {
-        let fraction = self.fraction_after(whole);
-        let last = whole + usize::from(fraction.is_some());
+        let tail = self.tail(whole);
+        let last = whole + tail.words();
         let Some(mut range) = self.range(first, last) else { return };
+        range.start = self.first_byte(first);
         let before = self.text.get(..size(range.start)).unwrap_or_default();
         let after = self.text.get(size(range.end)..).unwrap_or_default();
+        let digits = self.slice(range.start, self.tokens.get(whole).map_or(0, |token| token.end));
         let sign = minus(before);
         let is_negative = sign.is_some();
         let in_parentheses = before.ends_with('(') && after.starts_with(')');
@@ -142,14 +202,14 @@ impl Index<'_> {
         } else if in_parentheses {
             range = Range { start: range.start - 1, end: range.end + 1, ..range };
         }
-        let digits = self.slice(
-            self.tokens.get(first).map_or(0, |token| token.start),
-            self.tokens.get(whole).map_or(0, |token| token.end),
-        );
         let mut add = |value: Decimal, range: Range| numbers.push(Numeral::new(value, range));
         for value in readings(digits) {
-            let sum = fraction.map(|fraction| value.plus(fraction?));
-            let Some(value) = sum.unwrap_or(Some(value)) else { continue };
+            let value = match tail {
+                Tail::None => Some(value),
+                Tail::Fraction(fraction) => fraction.and_then(|fraction| value.plus(fraction)),
+                Tail::Exponent(exponent) => Some(value.shifted(exponent)),
+            };
+            let Some(value) = value else { continue };
             add(if is_negative || in_parentheses { value.negated() } else { value }, range);
             if in_parentheses {
                 let inner = Range { start: range.start + 1, end: range.end - 1, ..range };
