@@ -10,7 +10,7 @@ use crate::date::{self, Date, Kind};
 use crate::decimal::Decimal;
 use crate::numbers::Numeral;
 use crate::spelled;
-use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced};
+use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced, signs_after};
 
 /// A token of the input: a word, a run of digits, or a single character of a script without spaces. Offsets are bytes.
 #[derive(Debug, Clone, Copy)]
@@ -338,9 +338,14 @@ impl<'t> Index<'t> {
                     && !is_unspaced(other)
                     && digit(one).is_some() == digit(other).is_some())
         });
+        let is_signed = matches!(after, Some('+' | '#'))
+            && (0..2).any(|signs| {
+                at.checked_sub(signs).is_some_and(|word| signs_after(&self.text, word).len() > signs)
+            });
         let at = offset(at);
         let number = self.long_numbers.partition_point(|(start, _)| *start < at).checked_sub(1);
         !is_joined
+            && !is_signed
             && number.and_then(|number| self.long_numbers.get(number)).is_none_or(|(_, end)| *end <= at)
     }
 

@@ -176,6 +176,16 @@ pub(crate) fn has_clitics(c: char) -> bool {
     matches!(c, '\u{590}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
 }
 
+/// Returns the signs that belong to the word before an offset, as in `C++`, `C#` and `A+`: it is another word without them. A single one before a
+/// letter or a digit joins two words.
+pub(crate) fn signs_after(text: &str, at: usize) -> &str {
+    let (before, after) = text.split_at_checked(at).unwrap_or_default();
+    let count = after.bytes().take(3).take_while(|byte| matches!(byte, b'+' | b'#')).count();
+    let (signs, rest) = after.split_at(count);
+    let joins = count == 1 && rest.starts_with(char::is_alphanumeric);
+    if joins || count > 2 || !before.ends_with(char::is_alphabetic) { "" } else { signs }
+}
+
 /// Returns the decimal digit that a character of any script represents.
 pub(crate) fn digit(c: char) -> Option<u32> {
     const ZEROS: [u32; 12] =

@@ -125,6 +125,36 @@ fn a_text_does_not_begin_or_end_within_a_number() {
 }
 
 #[test]
+fn a_word_with_signs_is_another_word() {
+    for (text, value, expected) in [
+        ("A C++ developer", "C", false),
+        ("A C++ developer", "C++", true),
+        ("A C++ developer", "c++ Developer", true),
+        ("A C++ developer", "C developer", false),
+        ("A C developer", "C++", false),
+        ("A C developer", "C++ developer", false),
+        ("see C# docs", "C", false),
+        ("see C# docs", "C#", true),
+        ("see C# docs", "C++", false),
+        ("see F# (major)", "F#", true),
+        // No signs of words.
+        ("A+B of C", "A", true),
+        ("issue #12", "12", true),
+        ("Call +49 30 12", "49 30 12", true),
+        ("ages 5+", "5", true),
+        ("page#section", "page", true),
+    ] {
+        assert_eq!(states(text, &json!(value)), expected, "{value} in {text}");
+        assert_eq!(found(text, &json!(value)).0 != Status::NotFound, expected, "{value} in {text}");
+    }
+    let text = "see C# docs.\nSkills: C++, R, Go, C, C#, Rust\n";
+    let skills = json!(["C++", "R", "Go", "C", "C#", "Rust"]);
+    let evidence = Index::new(text).evidence(&skills, None);
+    let starts: Vec<_> = evidence.iter().map(|it| it.spans[0].start).collect();
+    assert_eq!(starts, [21, 26, 29, 33, 36, 40]);
+}
+
+#[test]
 fn a_text_with_another_sign_is_as_doubtful_as_such_a_number() {
     for (text, value, expected) in [
         ("Deposit -50.00", json!("-50.00"), true),
