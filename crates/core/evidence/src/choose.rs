@@ -10,6 +10,7 @@ use crate::align::assign;
 use crate::find::Place;
 use crate::index::{Index, size};
 use crate::label::{Column, Surroundings};
+use crate::order::{Window, place};
 use crate::record::Records;
 
 /// The maximum number of anchors of a record, and of all records of a list together.
@@ -23,6 +24,8 @@ const MAX_SCORED: usize = 128;
 const FAR: f64 = 0.25;
 /// The advantage of a place on the side of the anchor on which the order of the members expects it.
 const IN_ORDER: f64 = 0.15;
+/// The advantage of a window for each of its leaves in the segment of its anchor: a record stands where most of its leaves stand together.
+const TOGETHER: f64 = 1.0;
 /// The label from which on a word such as `yes` counts as the value of a leaf.
 const NAMED: f64 = 0.5;
 
@@ -38,16 +41,6 @@ pub(crate) fn choose(index: &Index<'_>, records: &mut Records) {
             choice.object(records, record);
         }
     }
-}
-
-/// The tokens of the input in which a record may stand.
-#[derive(Debug, Clone, Copy)]
-struct Window {
-    /// The token from which the leaves of the record are searched.
-    anchor: usize,
-    start: usize,
-    end: usize,
-    score: f64,
 }
 
 struct Choice<'i, 't> {
@@ -66,9 +59,9 @@ impl Choice<'_, '_> {
         items.iter().for_each(|item| self.release(records, *item));
         let max = (MAX_ANCHORS_OF_LIST / items.len().max(1)).clamp(16, MAX_ANCHORS);
         let windows: Vec<Vec<Window>> = items.iter().map(|item| self.windows(records, *item, max)).collect();
-        for (item, anchor) in items.iter().zip(in_order(&windows)) {
+        for (item, window) in items.iter().zip(place(&windows)) {
             if let Some(record) = records.records.get_mut(*item) {
-                record.anchor = anchor;
+                record.anchor = window.map(|window| window.anchor);
             }
         }
         let mut columns = HashMap::new();
@@ -127,6 +120,7 @@ impl Choice<'_, '_> {
         let mut windows: Vec<Window> = Vec::with_capacity(seeds.len());
         for (token, seed) in seeds {
             let score = parent.map_or(0.0, |parent| 0.5 * self.nearness(parent, token));
+            let mut together: Vec<Place> = Vec::new();
             let mut window = Window { anchor: token, start: token, end: token, score };
             for leaf in &leaves {
                 let Some(of_leaf) = records.leaves.get(*leaf) else { continue };
@@ -146,10 +140,17 @@ impl Choice<'_, '_> {
                     }
                 }
                 window.score += weight * best;
+                let nearest = near(&of_leaf.places, token, 2).into_iter();
+                let beside = nearest.filter_map(|number| of_leaf.places.get(number)).find(|place| {
+                    self.segment(token) == self.segment(size(place.range.first))
+                        && !together.iter().any(|other| place.meets(other))
+                });
+                together.extend(beside);
                 if let Some((first, last)) = at {
                     (window.start, window.end) = (window.start.min(first), window.end.max(last));
                 }
             }
+            window.score += TOGETHER * together.iter().map(|place| place.quality).sum::<f64>();
             windows.push(window);
         }
         windows.sort_by(|one, other| {
@@ -306,11 +307,14 @@ impl Choice<'_, '_> {
         score
     }
 
+    fn segment(&self, token: usize) -> u32 {
+        self.index.token(token).map_or(0, |token| token.segment)
+    }
+
     /// Returns how near two tokens are: 1 for the same one, less in other lines and sentences.
     fn nearness(&self, one: usize, other: usize) -> f64 {
-        let segment = |token: usize| self.index.token(token).map_or(0, |token| token.segment);
         let tokens = one.abs_diff(other) as f64;
-        match segment(one).abs_diff(segment(other)) {
+        match self.segment(one).abs_diff(self.segment(other)) {
             0 => 1.0 / (1.0 + tokens / 60.0),
             segments => 0.6 / (1.0 + tokens / 60.0 + 0.4 * f64::from(segments)),
         }
@@ -396,76 +400,4 @@ fn fit(one: Column, other: Option<Column>) -> f64 {
 fn near(places: &[Place], token: usize, count: usize) -> Vec<usize> {
     let at = places.partition_point(|place| size(place.range.first) < token);
     (at.saturating_sub(count)..(at + count).min(places.len())).collect()
-}
-
-/// Chooses one window for each record, so that the sum of the scores is as large as possible, and returns their anchors. A window
-/// before the one of the record before it costs, and an overlap costs more. Records without windows are skipped.
-fn in_order(windows: &[Vec<Window>]) -> Vec<Option<usize>> {
-    const OUT_OF_ORDER: f64 = 0.8;
-    const OVERLAP: f64 = 3.0;
-
-    // For each record, the best sum of each window, and the window of the record before it.
-    let mut sums: Vec<Vec<(f64, Option<usize>)>> = Vec::new();
-    let mut previous: Option<usize> = None;
-    for (number, own) in windows.iter().enumerate() {
-        let before = previous.and_then(|before| Some((windows.get(before)?, sums.get(before)?)));
-        let of_own = match before {
-            None => own.iter().map(|window| (window.score, None)).collect(),
-            Some((before, sums)) => {
-                let (mut by_end, mut best_from): (Vec<usize>, Vec<usize>) =
-                    ((0..before.len()).collect(), Vec::new());
-                let end = |at: &usize| before.get(*at).map_or(0, |window| window.end);
-                let sum = |at: usize| sums.get(at).map_or(f64::NEG_INFINITY, |sum| sum.0);
-                by_end.sort_by_key(end);
-                // The best window of those that end first, and of those from each on.
-                let best_until: Vec<usize> = by_end
-                    .iter()
-                    .scan(None, |best: &mut Option<usize>, at| {
-                        *best = best.filter(|best| sum(*best) >= sum(*at)).or(Some(*at));
-                        *best
-                    })
-                    .collect();
-                for at in (0..before.len()).rev() {
-                    let best = best_from.last().copied().filter(|best| sum(*best) > sum(at));
-                    best_from.push(best.unwrap_or(at));
-                }
-                best_from.reverse();
-                let best = |window: &Window| {
-                    let earlier = by_end.partition_point(|at| end(at) < window.start).checked_sub(1);
-                    let later = before.partition_point(|it| it.start <= window.end);
-                    let options = [
-                        earlier.and_then(|at| best_until.get(at)).map(|at| (sum(*at), *at)),
-                        best_from.get(later).map(|at| (sum(*at) - OUT_OF_ORDER, *at)),
-                        best_from.first().map(|at| (sum(*at) - OVERLAP, *at)),
-                    ];
-                    options.into_iter().flatten().reduce(|best, it| if it.0 > best.0 { it } else { best })
-                };
-                own.iter()
-                    .map(|window| {
-                        best(window)
-                            .map_or((window.score, None), |best| (window.score + best.0, Some(best.1)))
-                    })
-                    .collect()
-            }
-        };
-        sums.push(of_own);
-        if !own.is_empty() {
-            previous = Some(number);
-        }
-    }
-    let mut chosen = vec![None; windows.len()];
-    let mut at: Option<usize> = None;
-    for (number, own) in windows.iter().enumerate().rev().filter(|(_, own)| !own.is_empty()) {
-        let Some(of_own) = sums.get(number) else { continue };
-        let best = || {
-            let sums = of_own.iter().enumerate().map(|(at, sum)| (sum.0, at));
-            sums.reduce(|best, it| if it.0 > best.0 { it } else { best }).map(|best| best.1)
-        };
-        let here = at.or_else(best);
-        if let Some((window, slot)) = here.and_then(|here| Some((own.get(here)?, chosen.get_mut(number)?))) {
-            *slot = Some(window.anchor);
-        }
-        at = here.and_then(|here| of_own.get(here)?.1);
-    }
-    chosen
 }

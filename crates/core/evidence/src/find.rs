@@ -26,6 +26,11 @@ impl Place {
     const fn new(range: Range, status: Status, quality: f64) -> Self {
         Self { range, status, quality, needs_label: false }
     }
+
+    /// Returns whether the places have a token in common.
+    pub(crate) const fn meets(&self, other: &Self) -> bool {
+        self.range.first <= other.range.last && other.range.first <= self.range.last
+    }
 }
 
 /// Returns the places of a leaf in the order of the input.

@@ -41,6 +41,7 @@ mod label;
 mod leaves;
 mod merge;
 mod numbers;
+mod order;
 mod page;
 mod pairing;
 mod question;

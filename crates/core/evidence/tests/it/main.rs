@@ -10,5 +10,6 @@ mod documents;
 mod generated;
 mod merging;
 mod notations;
+mod rows;
 mod spelled;
 mod untrusted;

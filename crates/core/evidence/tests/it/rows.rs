@@ -1,0 +1,76 @@
+//! Rows in any order.
+
+use std::collections::BTreeSet;
+
+use formwork_evidence::Index;
+use serde_json::{Value, json};
+
+use super::documents::Random;
+
+/// A table with the text and the value of each row. Many values and some rows are equal.
+fn table(random: &mut Random) -> Vec<(String, Value)> {
+    let count = 4 + random.below(12);
+    let row = |_| {
+        let (name, quantity) = (random.of(&["Bolt", "Nut", "Washer"]), 1 + random.below(4));
+        let price = 1 + random.below(3);
+        (
+            format!("{name:<10} {quantity:>3} {:>8} {:>8}", format!("{price}.50"), quantity * price),
+            json!({"name": name, "quantity": quantity, "price": price as f64 + 0.5, "total": quantity * price}),
+        )
+    };
+    (0..count).map(row).collect()
+}
+
+/// Returns the line of each leaf of each item of a list.
+fn lines(text: &str, items: &[Value]) -> Vec<BTreeSet<usize>> {
+    let mut lines = vec![BTreeSet::new(); items.len()];
+    let members = items[0].as_object().unwrap().len();
+    for (number, it) in Index::new(text).evidence(&json!(items), None).iter().enumerate() {
+        let before: String = text.chars().take(it.spans[0].start).collect();
+        lines[number / members].insert(before.matches('\n').count());
+    }
+    lines
+}
+
+#[test]
+fn a_record_stands_in_the_row_with_its_values_in_any_order_of_the_records() {
+    let mut random = Random(5);
+    for order in 0..300 {
+        let rows = table(&mut random);
+        let text: String = rows.iter().map(|(line, _)| format!("{line}\n")).collect();
+        let mut items: Vec<_> = rows.iter().map(|(line, value)| (line, value.clone())).collect();
+        match order % 4 {
+            0 => {}
+            1 => items.reverse(),
+            2 => (1..items.len()).rev().for_each(|at| items.swap(at, random.below(at + 1))),
+            _ => items.retain(|_| random.below(2) == 0),
+        }
+        let values: Vec<Value> = items.iter().map(|(_, value)| value.clone()).collect();
+        if values.is_empty() {
+            continue;
+        }
+        let found = lines(&text, &values);
+        for (lines, (line, _)) in found.iter().zip(&items) {
+            let of_rows: BTreeSet<&str> = lines.iter().map(|at| rows[*at].0.as_str()).collect();
+            assert!(lines.len() == 1 && of_rows.contains(line.as_str()), "{line} in {lines:?} of\n{text}");
+        }
+        let distinct: BTreeSet<_> = found.iter().collect();
+        assert_eq!(distinct.len(), found.len(), "{values:?} in {found:?} of\n{text}");
+        if order % 4 == 0 {
+            assert!(found.is_sorted(), "{found:?} of\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_record_stands_where_most_of_its_values_stand_together() {
+    for (text, items, rows) in [
+        ("A  1  1.00\nB  2  1.00\nA  2  1.00\n", [("A", 2, 1.0), ("B", 2, 1.0), ("A", 1, 1.0)], [2, 1, 0]),
+        ("A  1  5.00\nB  2  6.00\nA  2  7.00\n", [("A", 2, 7.0), ("B", 2, 6.0), ("A", 1, 5.0)], [2, 1, 0]),
+        ("A  1  5.00\nA  1  5.00\nB  1  5.00\n", [("B", 1, 5.0), ("A", 1, 5.0), ("A", 1, 5.0)], [2, 1, 0]),
+        ("A  1  5.00\nA  1  5.00\nA  1  5.00\n", [("A", 1, 5.0), ("A", 1, 5.0), ("A", 1, 5.0)], [0, 1, 2]),
+    ] {
+        let items = items.map(|(name, quantity, price)| json!({"n": name, "p": price, "q": quantity}));
+        assert_eq!(lines(text, &items), rows.map(|row| BTreeSet::from([row])), "{text}");
+    }
+}
