@@ -26,6 +26,8 @@ const FAR: f64 = 0.25;
 const IN_ORDER: f64 = 0.15;
 /// The advantage of a window for each of its leaves in the segment of its anchor: a record stands where most of its leaves stand together.
 const TOGETHER: f64 = 1.0;
+/// The penalty for a place within that of another leaf of the record, such as the number in its identifier.
+const INSIDE: f64 = 1.5;
 /// The label from which on a word such as `yes` counts as the value of a leaf.
 const NAMED: f64 = 0.5;
 
@@ -322,6 +324,7 @@ impl Choice<'_, '_> {
 
     /// Returns the penalty for a place that other leaves have, wholly or within a longer one.
     fn taken(&self, records: &Records, leaf: usize, place: &Place) -> f64 {
+        let record = records.leaves.get(leaf).map(|leaf| leaf.record);
         let mut penalty: f64 = 0.0;
         let owners =
             (place.range.first..=place.range.last).take(16).filter_map(|token| self.owners.get(&token));
@@ -330,12 +333,11 @@ impl Choice<'_, '_> {
             let Some(taken) = other.chosen.and_then(|chosen| other.places.get(chosen)) else { continue };
             let same = taken.range == place.range;
             let within = taken.range.start <= place.range.start && place.range.end <= taken.range.end;
-            penalty = penalty.max(if same {
-                1.0
-            } else if within {
-                0.5
-            } else {
-                0.0
+            penalty = penalty.max(match within {
+                true if same => 1.0,
+                true if Some(other.record) == record => INSIDE,
+                true => 0.5,
+                false => 0.0,
             });
         }
         penalty

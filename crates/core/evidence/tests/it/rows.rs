@@ -74,3 +74,32 @@ fn a_record_stands_where_most_of_its_values_stand_together() {
         assert_eq!(lines(text, &items), rows.map(|row| BTreeSet::from([row])), "{text}");
     }
 }
+
+/// Returns the offsets of the chosen places.
+fn starts(text: &str, value: &Value) -> Vec<usize> {
+    Index::new(text).evidence(value, None).iter().map(|it| it.spans[0].start).collect()
+}
+
+#[test]
+fn a_value_does_not_stand_within_another_value_of_its_record_if_a_label_names_it_elsewhere() {
+    for distance in 0..4 {
+        let more = "Shipped by sea\n".repeat(distance);
+        let order = |number: usize| {
+            format!("Order SO-{number}\nCustomer: Beta\n{more}Items: pens\nTotal: {number}.00\n")
+        };
+        let text = (10..13).map(order).collect::<String>();
+        let order = |number: usize| json!({"order_id": format!("SO-{number}"), "total": number});
+        let orders: Vec<Value> = (10..13).map(order).collect();
+        let at =
+            |number: usize, prefix: &str| text.find(&format!("{prefix}{number}")).unwrap() + prefix.len();
+        let expected: Vec<usize> =
+            (10..13).flat_map(|number| [at(number, "Order SO-") - 3, at(number, "Total: ")]).collect();
+        assert_eq!(starts(&text, &json!({"orders": orders})), expected, "{text}");
+    }
+    // It does if the others belong to other records.
+    let text = "2 x Cable  3.00\n2 x Nut  4.00\n1 x Bolt  2.00\n";
+    let items = json!([
+        {"name": "2 x Cable", "quantity": 2}, {"name": "2 x Nut", "quantity": 2}, {"name": "1 x Bolt", "quantity": 1}
+    ]);
+    assert_eq!(starts(text, &items), [0, 0, 16, 16, 30, 30]);
+}
