@@ -8,6 +8,7 @@ use foldhash::quality::FixedState;
 use crate::csv::cell_commas;
 use crate::date::{self, Date, Kind};
 use crate::decimal::Decimal;
+use crate::label::is_cell_break;
 use crate::numbers::Numeral;
 use crate::spelled;
 use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced, signs_after};
@@ -306,10 +307,18 @@ impl<'t> Index<'t> {
             if !plausible {
                 continue;
             }
-            let found = date::at(|index| {
-                let token = token + index;
-                (token < self.tokens.len()).then(|| (self.word(token), self.gap(token)))
-            });
+            let within = |line: u32| {
+                date::at(|index| {
+                    let next = self.tokens.get(token + index).filter(|next| next.line <= line);
+                    next.map(|_| (self.word(token + index), self.gap(token + index)))
+                })
+            };
+            let mut found = within(first.line);
+            if self.is_wrapped(token) {
+                let wrapped = within(first.line + 1);
+                let is_full = wrapped.dates.iter().all(|date| date.0 > 0 && date.2 > 0);
+                found = if is_full && wrapped.words > found.words { wrapped } else { found };
+            }
             if let Some(range) = found.words.checked_sub(1).and_then(|words| self.range(token, token + words))
             {
                 dates.extend(found.dates.into_iter().map(|date| (date, range)));
@@ -317,6 +326,22 @@ impl<'t> Index<'t> {
         }
         dates.sort_unstable_by_key(|(date, range): &(Date, Range)| (*date, range.start, range.end));
         self.dates = dates;
+    }
+
+    /// Returns whether a date that begins with a token may go on in the next line: after a word in running text, or after a mark of the date.
+    /// Lines with a number or a month each are rows.
+    fn is_wrapped(&self, token: usize) -> bool {
+        const MAX_WORDS: usize = 6;
+
+        let line = |token: usize| self.tokens.get(token).map(|token| token.line);
+        let Some(last) = (token..token + MAX_WORDS).find(|at| line(*at) != line(at + 1)) else {
+            return false;
+        };
+        let before = token.checked_sub(1).and_then(|before| Some((before, self.tokens.get(before)?)));
+        let is_running = before.is_some_and(|(at, before)| {
+            before.kind != Kind::Digits && Some(before.line) == line(token) && !is_cell_break(self.gap(at))
+        });
+        is_running || self.gap(last).starts_with(['.', '-', '/'])
     }
 
     /// Returns whether a range of bytes begins and ends at borders of words and numbers: a value inside of a longer word is another word.

@@ -403,6 +403,7 @@ fn cells_before(text: &str, separator: char) -> usize {
     count
 }
 
-fn is_cell_break(gap: &str) -> bool {
+/// Returns whether the text between two tokens separates cells.
+pub(crate) fn is_cell_break(gap: &str) -> bool {
     gap.contains(['\t', '|', '\n', ';']) || gap.contains("  ") || gap == "," || gap.contains("><")
 }

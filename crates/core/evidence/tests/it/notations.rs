@@ -66,6 +66,32 @@ fn values_are_found_in_their_notations() {
 }
 
 #[test]
+fn a_date_may_go_on_in_the_next_line() {
+    for (text, date, place) in [
+        ("born on 3.\nMai 2024 in", "2024-05-03", "3.\nMai 2024"),
+        ("am 3. Mai\n2024 in", "2024-05-03", "3. Mai\n2024"),
+        ("on March\n3, 2024", "2024-03-03", "March\n3, 2024"),
+        ("on Sunday, March 3,\n  2024.", "2024-03-03", "March 3,\n  2024"),
+        ("on 3 March\n2024 in", "2024-03-03", "3 March\n2024"),
+        ("on 3rd of\r\nMarch 2024 in", "2024-03-03", "3rd of\r\nMarch 2024"),
+        ("am 03.05.\n2024 in", "2024-05-03", "03.05.\n2024"),
+        ("2024-05-\n03", "2024-05-03", "2024-05-\n03"),
+        // Rows, and more than one line break.
+        ("May\n2024\n2025", "2024-05", ""),
+        ("3\nMay 2024", "2024-05-03", ""),
+        ("March\n3\n2024", "2024-03-03", ""),
+        ("on March\n3,\n2024", "2024-03-03", ""),
+        ("on 3 March\n\n2024 in", "2024-03-03", "3 March"),
+        ("Sold  3\nMarch 2024", "2024-03-03", ""),
+        ("2023 3\nMarch 2024", "2024-03-03", ""),
+        ("| a | 3 |\n| March 2024 |", "2024-03-03", ""),
+        ("a,b,3\nMarch 2024,c,d\n", "2024-03-03", ""),
+    ] {
+        assert_eq!(found(text, &json!(date)).1, place, "{date} in {text}");
+    }
+}
+
+#[test]
 fn values_that_do_not_stand_in_the_text_are_not_found() {
     for (text, value) in [
         ("party of 12", json!("art")),
