@@ -281,6 +281,11 @@ impl<'t> Index<'t> {
             .map(|entry| entry.1)
     }
 
+    /// Returns whether the comma at a byte offset separates cells.
+    pub(crate) fn is_cell_comma(&self, at: u32) -> bool {
+        self.commas.binary_search(&at).is_ok()
+    }
+
     /// Returns the number of commas between cells from one byte offset to another.
     pub(crate) fn cell_commas(&self, from: u32, to: u32) -> usize {
         let until = |at: u32| self.commas.partition_point(|comma| *comma < at);
@@ -313,11 +318,9 @@ impl<'t> Index<'t> {
                     next.map(|_| (self.word(token + index), self.gap(token + index)))
                 })
             };
-            let mut found = within(first.line);
-            if self.is_wrapped(token) {
-                let wrapped = within(first.line + 1);
-                let is_full = wrapped.dates.iter().all(|date| date.0 > 0 && date.2 > 0);
-                found = if is_full && wrapped.words > found.words { wrapped } else { found };
+            let mut found = within(first.line + 1);
+            if !self.is_in_line(token, &found) {
+                found = within(first.line);
             }
             if let Some(range) = found.words.checked_sub(1).and_then(|words| self.range(token, token + words))
             {
@@ -328,20 +331,19 @@ impl<'t> Index<'t> {
         self.dates = dates;
     }
 
-    /// Returns whether a date that begins with a token may go on in the next line: after a word in running text, or after a mark of the date.
-    /// Lines with a number or a month each are rows.
-    fn is_wrapped(&self, token: usize) -> bool {
-        const MAX_WORDS: usize = 6;
-
+    /// Returns whether a date that begins with a token ends in its line, or may go on in the next one: a full date after a word in running text,
+    /// or after one of its own marks. Lines with a number or a month each are rows.
+    fn is_in_line(&self, token: usize, found: &date::Found) -> bool {
         let line = |token: usize| self.tokens.get(token).map(|token| token.line);
-        let Some(last) = (token..token + MAX_WORDS).find(|at| line(*at) != line(at + 1)) else {
-            return false;
-        };
-        let before = token.checked_sub(1).and_then(|before| Some((before, self.tokens.get(before)?)));
-        let is_running = before.is_some_and(|(at, before)| {
-            before.kind != Kind::Digits && Some(before.line) == line(token) && !is_cell_break(self.gap(at))
+        let mut words = token..token + found.words.saturating_sub(1);
+        let Some(last) = words.find(|at| line(*at) != line(at + 1)) else { return true };
+        let is_running = token.checked_sub(1).is_some_and(|before| {
+            self.tokens.get(before).is_some_and(|before| before.kind != Kind::Digits)
+                && line(before) == line(token)
+                && !is_cell_break(self.gap(before))
         });
-        is_running || self.gap(last).starts_with(['.', '-', '/'])
+        let is_full = found.dates.iter().all(|date| date.0 > 0 && date.2 > 0);
+        is_full && (is_running || self.gap(last).starts_with(['.', '-', '/']))
     }
 
     /// Returns whether a range of bytes begins and ends at borders of words and numbers: a value inside of a longer word is another word.

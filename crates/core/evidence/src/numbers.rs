@@ -116,15 +116,14 @@ impl Index<'_> {
         if let Some(fraction) = fraction {
             return Tail::Fraction(fraction);
         }
+        if !(gap.is_empty() && self.word(last + 1) == "e") {
+            return Tail::None;
+        }
         let sign = self.gap(last + 1);
-        let is_digits = self.tokens.get(last + 2).is_some_and(|token| token.kind == Kind::Digits);
-        let is_word = self.gap(last + 2).is_empty()
-            && self.tokens.get(last + 3).is_some_and(|token| token.kind == Kind::Word);
-        let is_exponent = gap.is_empty()
-            && self.word(last + 1) == "e"
-            && matches!(sign, "" | "+" | "-" | "\u{2212}")
-            && is_digits
-            && !is_word;
+        let is = |token: usize, kind| self.tokens.get(token).is_some_and(|token| token.kind == kind);
+        let is_word = self.gap(last + 2).is_empty() && is(last + 3, Kind::Word);
+        let is_exponent =
+            matches!(sign, "" | "+" | "-" | "\u{2212}") && is(last + 2, Kind::Digits) && !is_word;
         let exponent = is_exponent.then(|| readings(self.word(last + 2)).first()?.to_json()?.parse().ok());
         match exponent.flatten() {
             Some(exponent @ 0..400) => {
@@ -145,8 +144,8 @@ impl Index<'_> {
                 || is_currency(c.encode_utf8(&mut [0; 4]))
         };
         let is_mark = before.is_some_and(|before| {
-            let is_cell = self.cell_commas(offset(before.len()).saturating_sub(1), start) > 0;
-            before.chars().next_back().is_none_or(is_free) || is_cell
+            before.chars().next_back().is_none_or(is_free)
+                || before.ends_with(',') && self.is_cell_comma(offset(before.len() - 1))
         });
         start - u32::from(is_mark)
     }
@@ -159,7 +158,7 @@ impl Index<'_> {
         {
             let mut gap = self.gap(last).chars();
             let mark = gap.next().and_then(separator).filter(|mark| *mark != ' ');
-            let is_border = mark == Some(',') && self.cell_commas(token.end, token.end + 1) > 0;
+            let is_border = mark == Some(',') && self.is_cell_comma(token.end);
             if mark.is_none() || is_border || gap.next().is_some() || last - first > 16 {
                 break;
             }
