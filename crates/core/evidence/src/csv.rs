@@ -33,7 +33,7 @@ pub(crate) fn cell_commas(text: &str) -> Vec<u32> {
             run.of_each = commas.len();
         }
         if !commas.is_empty() {
-            let is_apart = !are_marks(line);
+            let is_apart = run.begins_apart || !are_marks(line);
             run.begins_apart |= run.lines == 0 && is_apart;
             run.apart += usize::from(is_apart);
             run.lines += 1;
