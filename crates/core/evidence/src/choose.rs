@@ -132,7 +132,7 @@ impl Choice<'_, '_> {
                     let Some(place) = of_leaf.places.get(number) else { continue };
                     let (first, last) = (size(place.range.first), size(place.range.last));
                     let named = if with_labels { 0.3 * self.label(records, *leaf, number) } else { 0.0 };
-                    let nearness = self.nearness(token, first);
+                    let nearness = self.nearness(token, place.nearest(token));
                     // Records are often written in the order of their members.
                     let in_order = first == token || (first > token) == (*leaf > seed);
                     let fit = nearness * (place.quality + named + if in_order { IN_ORDER } else { 0.0 })
@@ -281,7 +281,7 @@ impl Choice<'_, '_> {
             return 0.0;
         }
         let near = match anchor {
-            Some(anchor) => 3.0 * self.nearness(anchor, size(place.range.first)),
+            Some(anchor) => 3.0 * self.nearness(anchor, place.nearest(anchor)),
             None => 0.3 / (1.0 + number as f64),
         };
         let column =

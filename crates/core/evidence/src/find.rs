@@ -27,6 +27,11 @@ impl Place {
         Self { range, status, quality, needs_label: false }
     }
 
+    /// Returns the token of the place that is the nearest to another one.
+    pub(crate) fn nearest(&self, token: usize) -> usize {
+        token.max(size(self.range.first)).min(size(self.range.last))
+    }
+
     /// Returns whether the places have a token in common.
     pub(crate) const fn meets(&self, other: &Self) -> bool {
         self.range.first <= other.range.last && other.range.first <= self.range.last

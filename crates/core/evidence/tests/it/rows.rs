@@ -103,3 +103,24 @@ fn a_value_does_not_stand_within_another_value_of_its_record_if_a_label_names_it
     ]);
     assert_eq!(starts(text, &items), [0, 0, 16, 16, 30, 30]);
 }
+
+#[test]
+fn a_name_of_several_words_may_stand_above_the_other_values_of_its_record() {
+    for name in ["Wasser", "Wasser 6x1,5l", "Wasser still, 6 Flaschen"] {
+        let text = format!(
+            "{name}\n   2 x 0,99     1,98 A\n{name}\n   2 x 1,99     3,98 A\n{name}         0,99 A\n"
+        );
+        let names: Vec<usize> = text.match_indices(name).map(|(at, _)| at).collect();
+        let value = json!({"items": [
+            {"name": name, "quantity": 2, "unit_price": 0.99, "price": 1.98},
+            {"name": name, "quantity": 2, "unit_price": 1.99, "price": 3.98},
+            {"name": name, "price": 0.99},
+        ]});
+        let found = starts(&text, &value);
+        // The members of an object are in the order of their names or in that of the value.
+        let of_name = |item: &Value| item.as_object().unwrap().keys().position(|key| key == "name").unwrap();
+        let places = [0, 4, 8].into_iter().zip(value["items"].as_array().unwrap());
+        let places: Vec<usize> = places.map(|(first, item)| found[first + of_name(item)]).collect();
+        assert_eq!(places, names, "{text}");
+    }
+}
