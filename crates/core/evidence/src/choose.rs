@@ -20,6 +20,8 @@ const MAX_ANCHORS_OF_LIST: usize = 200_000;
 const NEAR: usize = 5;
 /// The maximum number of places of a leaf that are scored.
 const MAX_SCORED: usize = 128;
+/// The maximum number of leaves of an object, from which on no columns of others are collected.
+const MAX_BELOW: usize = 100;
 /// The nearness below which a place does not belong to a record.
 const FAR: f64 = 0.25;
 /// The advantage of a place on the side of the anchor on which the order of the members expects it.
@@ -70,7 +72,7 @@ impl Choice<'_, '_> {
         for pass in 0..2 {
             for item in &items {
                 self.release(records, *item);
-                self.leaves(records, *item, &columns);
+                self.leaves(records, *item, Some(&columns));
             }
             if pass == 0 {
                 columns = self.columns(records, &items);
@@ -97,7 +99,7 @@ impl Choice<'_, '_> {
         if let Some(record) = records.records.get_mut(record) {
             record.anchor = anchor;
         }
-        self.leaves(records, record, &HashMap::new());
+        self.leaves(records, record, None);
     }
 
     /// Returns the windows in which a record may stand, in the order of the input: around each place of its two rarest leaves, with the
@@ -163,8 +165,8 @@ impl Choice<'_, '_> {
         windows
     }
 
-    /// Chooses the places of the leaves of a record near its anchor.
-    fn leaves(&mut self, records: &mut Records, record: usize, columns: &HashMap<String, Column>) {
+    /// Chooses the places of the leaves of a record near its anchor, in the columns of the members of a list or, in an object, below each other.
+    fn leaves(&mut self, records: &mut Records, record: usize, columns: Option<&HashMap<String, Column>>) {
         let Some((leaves, anchor)) = records.records.get(record).map(|it| (it.leaves.clone(), it.anchor))
         else {
             return;
@@ -187,18 +189,29 @@ impl Choice<'_, '_> {
         equal.sort_by_key(|group| {
             group.first().and_then(|leaf| records.leaves.get(*leaf)).map_or(0, |leaf| leaf.places.len())
         });
+        let mut below = Vec::new();
         for group in equal {
-            self.group(records, &group, anchor, columns);
+            let expected = |member: &str| match columns {
+                Some(columns) => columns.get(member).map_or(&[][..], std::slice::from_ref),
+                None => below.as_slice(),
+            };
+            self.group(records, &group, anchor, &expected);
+            if columns.is_none() && anchor.is_some() && below.len() < MAX_BELOW {
+                below.extend(group.iter().filter_map(|leaf| {
+                    let leaf = records.leaves.get(*leaf)?;
+                    self.around.column(leaf.places.get(leaf.chosen?)?)
+                }));
+            }
         }
     }
 
     /// Chooses the places of leaves with the same value.
-    fn group(
+    fn group<'c>(
         &mut self,
         records: &mut Records,
         group: &[usize],
         anchor: Option<usize>,
-        columns: &HashMap<String, Column>,
+        expected: &dyn Fn(&str) -> &'c [Column],
     ) {
         let candidates = self.candidates(records, group, anchor);
         let mut weights = vec![0.0; group.len() * candidates.len()];
@@ -206,7 +219,7 @@ impl Choice<'_, '_> {
             for (column, number) in candidates.iter().enumerate() {
                 let rank = (row as f64 - column as f64).abs().min(10.0);
                 if let Some(weight) = weights.get_mut(row * candidates.len() + column) {
-                    *weight = self.weight(records, *leaf, *number, anchor, columns) - 0.03 * rank;
+                    *weight = self.weight(records, *leaf, *number, anchor, expected) - 0.03 * rank;
                 }
             }
         }
@@ -262,13 +275,13 @@ impl Choice<'_, '_> {
     }
 
     /// Returns how well a place fits a leaf.
-    fn weight(
+    fn weight<'c>(
         &mut self,
         records: &Records,
         leaf: usize,
         number: usize,
         anchor: Option<usize>,
-        columns: &HashMap<String, Column>,
+        expected: &dyn Fn(&str) -> &'c [Column],
     ) -> f64 {
         let Some((of_leaf, place)) =
             records.leaves.get(leaf).and_then(|it| Some((it, it.places.get(number)?)))
@@ -284,8 +297,9 @@ impl Choice<'_, '_> {
             Some(anchor) => 3.0 * self.nearness(anchor, place.nearest(anchor)),
             None => 0.3 / (1.0 + number as f64),
         };
-        let column =
-            columns.get(&of_leaf.member).map_or(0.0, |column| fit(*column, self.around.column(place)));
+        let expected = expected(&of_leaf.member);
+        let own = if expected.is_empty() { None } else { self.around.column(place) };
+        let column = expected.iter().map(|expected| fit(*expected, own)).fold(0.0, f64::max);
         let slice = self.index.slice(place.range.start, place.range.end);
         let notation = match &of_leaf.written {
             written if slice == written => 0.15,

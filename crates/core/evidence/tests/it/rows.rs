@@ -124,3 +124,30 @@ fn a_name_of_several_words_may_stand_above_the_other_values_of_its_record() {
         assert_eq!(places, names, "{text}");
     }
 }
+
+#[test]
+fn blocks_side_by_side_are_records() {
+    for ((zip, city), (other_zip, other_city)) in [
+        (("10115", "Rome"), ("75001", "Rome")),
+        (("10115", "Rome"), ("10115", "Rome")),
+        (("10115", "Rome"), ("10115", "Oslo")),
+        (("75001", "Oslo"), ("10115", "Oslo")),
+    ] {
+        let rows = [
+            ("BILL TO".to_owned(), "SHIP TO".to_owned()),
+            ("Jane Roe".to_owned(), "Jane Roe".to_owned()),
+            ("5 High St".to_owned(), "7 High St".to_owned()),
+            (format!("{zip} {city}"), format!("{other_zip} {other_city}")),
+        ];
+        let text: String = rows.iter().map(|(left, right)| format!("{left:<29}{right}\n")).collect();
+        let address =
+            |street, zip, city| json!({"city": city, "name": "Jane Roe", "street": street, "zip": zip});
+        let value = json!({"bill_to": address("5 High St", zip, city), "ship_to": address("7 High St", other_zip, other_city)});
+        let columns: Vec<usize> = starts(&text, &value)
+            .into_iter()
+            .map(|start| start - text[..start].rfind('\n').map_or(0, |end| end + 1))
+            .collect();
+        assert!(columns[..4].iter().all(|column| *column < 29), "{columns:?} in {text}");
+        assert!(columns[4..].iter().all(|column| *column >= 29), "{columns:?} in {text}");
+    }
+}
