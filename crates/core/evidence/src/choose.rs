@@ -1,7 +1,7 @@
 //! The choice among several places of the same value.
 //!
-//! Lists are solved first: each item gets the place of its record, its *anchor*, so that the records follow each other in the order of
-//! the items. Then each record chooses the places of its leaves near its anchor. Objects follow, then the root. A second pass
+//! Lists are solved first: each item gets the place of its record, its *anchor*, where most of its leaves stand together, and of equal places
+//! so that the records follow each other in the order of the items. Then each record chooses the places of its leaves near its anchor. Objects follow, then the root. A second pass
 //! knows which places the other records have taken.
 
 use std::collections::HashMap;

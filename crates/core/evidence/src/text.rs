@@ -94,14 +94,15 @@ fn is_symbol(c: char) -> bool {
 }
 
 /// Appends the folded form of a cluster (a character with its combining marks): decomposed, in the lower case of its upper case, so that
-/// `ß` and `SS` are the same, and a final sigma is the same letter.
+/// `ß` and `SS` are the same, and a final sigma is the same letter; without the vowel marks of Arabic, which most texts omit.
 pub(crate) fn fold_into(cluster: &str, out: &mut String) {
     if cluster.is_ascii() {
         out.extend(cluster.chars().map(|c| c.to_ascii_lowercase()));
         return;
     }
     let decomposed = DecomposingNormalizerBorrowed::new_nfkd().normalize(cluster);
-    out.extend(decomposed.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase));
+    let letters = decomposed.chars().filter(|c| !matches!(c, '\u{64b}'..='\u{652}' | '\u{670}'));
+    out.extend(letters.flat_map(char::to_uppercase).flat_map(char::to_lowercase));
 }
 
 /// Returns the folded form of a text, without white space and punctuation.

@@ -59,6 +59,8 @@ fn values_are_found_in_their_notations() {
         ("ΟΔΟΣ 5", json!("οδος"), Status::Normalised, "ΟΔΟΣ"),
         ("서울에서 왔다", json!("서울"), Status::Exact, "서울"),
         ("فاتورة والقاهرة هنا", json!("القاهرة"), Status::Exact, "القاهرة"),
+        ("العميل: محمّد عبد الله", json!("محمد عبد الله"), Status::Normalised, "محمّد عبد الله"),
+        ("العميل: محمد", json!("مُحَمَّد"), Status::Normalised, "محمد"),
         ("👍 yes", json!("👍"), Status::Exact, "👍"),
     ] {
         assert_eq!(found(text, &value), (status, place.to_owned()), "{value} in {text}");
