@@ -130,7 +130,8 @@ impl Choice<'_, '_> {
                 let Some(of_leaf) = records.leaves.get(*leaf) else { continue };
                 let weight = 1.0 / (1.0 + (of_leaf.places.len() as f64).ln());
                 let (mut best, mut at) = (0.0, None);
-                for number in near(&of_leaf.places, token, 2) {
+                let nearest = near(&of_leaf.places, token, 2);
+                for number in nearest.iter().copied() {
                     let Some(place) = of_leaf.places.get(number) else { continue };
                     let (first, last) = (size(place.range.first), size(place.range.last));
                     let named = if with_labels { 0.3 * self.label(records, *leaf, number) } else { 0.0 };
@@ -144,8 +145,8 @@ impl Choice<'_, '_> {
                     }
                 }
                 window.score += weight * best;
-                let nearest = near(&of_leaf.places, token, 2).into_iter();
-                let beside = nearest.filter_map(|number| of_leaf.places.get(number)).find(|place| {
+                let mut nearest = nearest.into_iter().filter_map(|number| of_leaf.places.get(number));
+                let beside = nearest.find(|place| {
                     self.segment(token) == self.segment(size(place.range.first))
                         && !together.iter().any(|other| place.meets(other))
                 });
