@@ -1,7 +1,7 @@
 //! The choice among several places of the same value.
 //!
-//! Lists are solved first: each item gets the place of its record, its *anchor*, so that the records follow each other in the order of
-//! the items. Then each record chooses the places of its leaves near its anchor. Objects follow, then the root. A second pass
+//! Lists are solved first: each item gets the place of its record, its *anchor*, where most of its leaves stand together, and of equal places
+//! so that the records follow each other in the order of the items. Then each record chooses the places of its leaves near its anchor. Objects follow, then the root. A second pass
 //! knows which places the other records have taken.
 
 use std::collections::HashMap;
@@ -10,6 +10,7 @@ use crate::align::assign;
 use crate::find::Place;
 use crate::index::{Index, size};
 use crate::label::{Column, Surroundings};
+use crate::order::{Window, place};
 use crate::record::Records;
 
 /// The maximum number of anchors of a record, and of all records of a list together.
@@ -19,10 +20,16 @@ const MAX_ANCHORS_OF_LIST: usize = 200_000;
 const NEAR: usize = 5;
 /// The maximum number of places of a leaf that are scored.
 const MAX_SCORED: usize = 128;
+/// The maximum number of leaves of an object, from which on no columns of others are collected.
+const MAX_BELOW: usize = 100;
 /// The nearness below which a place does not belong to a record.
 const FAR: f64 = 0.25;
 /// The advantage of a place on the side of the anchor on which the order of the members expects it.
 const IN_ORDER: f64 = 0.15;
+/// The advantage of a window for each of its leaves in the segment of its anchor: a record stands where most of its leaves stand together.
+const TOGETHER: f64 = 1.0;
+/// The penalty for a place within that of another leaf of the record, such as the number in its identifier.
+const INSIDE: f64 = 1.5;
 /// The label from which on a word such as `yes` counts as the value of a leaf.
 const NAMED: f64 = 0.5;
 
@@ -38,16 +45,6 @@ pub(crate) fn choose(index: &Index<'_>, records: &mut Records) {
             choice.object(records, record);
         }
     }
-}
-
-/// The tokens of the input in which a record may stand.
-#[derive(Debug, Clone, Copy)]
-struct Window {
-    /// The token from which the leaves of the record are searched.
-    anchor: usize,
-    start: usize,
-    end: usize,
-    score: f64,
 }
 
 struct Choice<'i, 't> {
@@ -66,16 +63,16 @@ impl Choice<'_, '_> {
         items.iter().for_each(|item| self.release(records, *item));
         let max = (MAX_ANCHORS_OF_LIST / items.len().max(1)).clamp(16, MAX_ANCHORS);
         let windows: Vec<Vec<Window>> = items.iter().map(|item| self.windows(records, *item, max)).collect();
-        for (item, anchor) in items.iter().zip(in_order(&windows)) {
+        for (item, window) in items.iter().zip(place(&windows)) {
             if let Some(record) = records.records.get_mut(*item) {
-                record.anchor = anchor;
+                record.anchor = window.map(|window| window.anchor);
             }
         }
         let mut columns = HashMap::new();
         for pass in 0..2 {
             for item in &items {
                 self.release(records, *item);
-                self.leaves(records, *item, &columns);
+                self.leaves(records, *item, Some(&columns));
             }
             if pass == 0 {
                 columns = self.columns(records, &items);
@@ -102,7 +99,7 @@ impl Choice<'_, '_> {
         if let Some(record) = records.records.get_mut(record) {
             record.anchor = anchor;
         }
-        self.leaves(records, record, &HashMap::new());
+        self.leaves(records, record, None);
     }
 
     /// Returns the windows in which a record may stand, in the order of the input: around each place of its two rarest leaves, with the
@@ -127,16 +124,18 @@ impl Choice<'_, '_> {
         let mut windows: Vec<Window> = Vec::with_capacity(seeds.len());
         for (token, seed) in seeds {
             let score = parent.map_or(0.0, |parent| 0.5 * self.nearness(parent, token));
+            let mut together: Vec<Place> = Vec::new();
             let mut window = Window { anchor: token, start: token, end: token, score };
             for leaf in &leaves {
                 let Some(of_leaf) = records.leaves.get(*leaf) else { continue };
                 let weight = 1.0 / (1.0 + (of_leaf.places.len() as f64).ln());
                 let (mut best, mut at) = (0.0, None);
-                for number in near(&of_leaf.places, token, 2) {
+                let nearest = near(&of_leaf.places, token, 2);
+                for number in nearest.iter().copied() {
                     let Some(place) = of_leaf.places.get(number) else { continue };
                     let (first, last) = (size(place.range.first), size(place.range.last));
                     let named = if with_labels { 0.3 * self.label(records, *leaf, number) } else { 0.0 };
-                    let nearness = self.nearness(token, first);
+                    let nearness = self.nearness(token, place.nearest(token));
                     // Records are often written in the order of their members.
                     let in_order = first == token || (first > token) == (*leaf > seed);
                     let fit = nearness * (place.quality + named + if in_order { IN_ORDER } else { 0.0 })
@@ -146,10 +145,17 @@ impl Choice<'_, '_> {
                     }
                 }
                 window.score += weight * best;
+                let mut nearest = nearest.into_iter().filter_map(|number| of_leaf.places.get(number));
+                let beside = nearest.find(|place| {
+                    self.segment(token) == self.segment(size(place.range.first))
+                        && !together.iter().any(|other| place.meets(other))
+                });
+                together.extend(beside);
                 if let Some((first, last)) = at {
                     (window.start, window.end) = (window.start.min(first), window.end.max(last));
                 }
             }
+            window.score += TOGETHER * together.iter().map(|place| place.quality).sum::<f64>();
             windows.push(window);
         }
         windows.sort_by(|one, other| {
@@ -160,8 +166,8 @@ impl Choice<'_, '_> {
         windows
     }
 
-    /// Chooses the places of the leaves of a record near its anchor.
-    fn leaves(&mut self, records: &mut Records, record: usize, columns: &HashMap<String, Column>) {
+    /// Chooses the places of the leaves of a record near its anchor, in the columns of the members of a list or, in an object, below each other.
+    fn leaves(&mut self, records: &mut Records, record: usize, columns: Option<&HashMap<String, Column>>) {
         let Some((leaves, anchor)) = records.records.get(record).map(|it| (it.leaves.clone(), it.anchor))
         else {
             return;
@@ -184,18 +190,29 @@ impl Choice<'_, '_> {
         equal.sort_by_key(|group| {
             group.first().and_then(|leaf| records.leaves.get(*leaf)).map_or(0, |leaf| leaf.places.len())
         });
+        let mut below = Vec::new();
         for group in equal {
-            self.group(records, &group, anchor, columns);
+            let expected = |member: &str| match columns {
+                Some(columns) => columns.get(member).map_or(&[][..], std::slice::from_ref),
+                None => below.as_slice(),
+            };
+            self.group(records, &group, anchor, &expected);
+            if columns.is_none() && anchor.is_some() && below.len() < MAX_BELOW {
+                below.extend(group.iter().filter_map(|leaf| {
+                    let leaf = records.leaves.get(*leaf)?;
+                    self.around.column(leaf.places.get(leaf.chosen?)?)
+                }));
+            }
         }
     }
 
     /// Chooses the places of leaves with the same value.
-    fn group(
+    fn group<'c>(
         &mut self,
         records: &mut Records,
         group: &[usize],
         anchor: Option<usize>,
-        columns: &HashMap<String, Column>,
+        expected: &dyn Fn(&str) -> &'c [Column],
     ) {
         let candidates = self.candidates(records, group, anchor);
         let mut weights = vec![0.0; group.len() * candidates.len()];
@@ -203,7 +220,7 @@ impl Choice<'_, '_> {
             for (column, number) in candidates.iter().enumerate() {
                 let rank = (row as f64 - column as f64).abs().min(10.0);
                 if let Some(weight) = weights.get_mut(row * candidates.len() + column) {
-                    *weight = self.weight(records, *leaf, *number, anchor, columns) - 0.03 * rank;
+                    *weight = self.weight(records, *leaf, *number, anchor, expected) - 0.03 * rank;
                 }
             }
         }
@@ -259,13 +276,13 @@ impl Choice<'_, '_> {
     }
 
     /// Returns how well a place fits a leaf.
-    fn weight(
+    fn weight<'c>(
         &mut self,
         records: &Records,
         leaf: usize,
         number: usize,
         anchor: Option<usize>,
-        columns: &HashMap<String, Column>,
+        expected: &dyn Fn(&str) -> &'c [Column],
     ) -> f64 {
         let Some((of_leaf, place)) =
             records.leaves.get(leaf).and_then(|it| Some((it, it.places.get(number)?)))
@@ -278,11 +295,12 @@ impl Choice<'_, '_> {
             return 0.0;
         }
         let near = match anchor {
-            Some(anchor) => 3.0 * self.nearness(anchor, size(place.range.first)),
+            Some(anchor) => 3.0 * self.nearness(anchor, place.nearest(anchor)),
             None => 0.3 / (1.0 + number as f64),
         };
-        let column =
-            columns.get(&of_leaf.member).map_or(0.0, |column| fit(*column, self.around.column(place)));
+        let expected = expected(&of_leaf.member);
+        let own = if expected.is_empty() { None } else { self.around.column(place) };
+        let column = expected.iter().map(|expected| fit(*expected, own)).fold(0.0, f64::max);
         let slice = self.index.slice(place.range.start, place.range.end);
         let notation = match &of_leaf.written {
             written if slice == written => 0.15,
@@ -306,11 +324,14 @@ impl Choice<'_, '_> {
         score
     }
 
+    fn segment(&self, token: usize) -> u32 {
+        self.index.token(token).map_or(0, |token| token.segment)
+    }
+
     /// Returns how near two tokens are: 1 for the same one, less in other lines and sentences.
     fn nearness(&self, one: usize, other: usize) -> f64 {
-        let segment = |token: usize| self.index.token(token).map_or(0, |token| token.segment);
         let tokens = one.abs_diff(other) as f64;
-        match segment(one).abs_diff(segment(other)) {
+        match self.segment(one).abs_diff(self.segment(other)) {
             0 => 1.0 / (1.0 + tokens / 60.0),
             segments => 0.6 / (1.0 + tokens / 60.0 + 0.4 * f64::from(segments)),
         }
@@ -318,6 +339,7 @@ impl Choice<'_, '_> {
 
     /// Returns the penalty for a place that other leaves have, wholly or within a longer one.
     fn taken(&self, records: &Records, leaf: usize, place: &Place) -> f64 {
+        let record = records.leaves.get(leaf).map(|leaf| leaf.record);
         let mut penalty: f64 = 0.0;
         let owners =
             (place.range.first..=place.range.last).take(16).filter_map(|token| self.owners.get(&token));
@@ -326,12 +348,11 @@ impl Choice<'_, '_> {
             let Some(taken) = other.chosen.and_then(|chosen| other.places.get(chosen)) else { continue };
             let same = taken.range == place.range;
             let within = taken.range.start <= place.range.start && place.range.end <= taken.range.end;
-            penalty = penalty.max(if same {
-                1.0
-            } else if within {
-                0.5
-            } else {
-                0.0
+            penalty = penalty.max(match within {
+                true if same => 1.0,
+                true if Some(other.record) == record => INSIDE,
+                true => 0.5,
+                false => 0.0,
             });
         }
         penalty
@@ -396,76 +417,4 @@ fn fit(one: Column, other: Option<Column>) -> f64 {
 fn near(places: &[Place], token: usize, count: usize) -> Vec<usize> {
     let at = places.partition_point(|place| size(place.range.first) < token);
     (at.saturating_sub(count)..(at + count).min(places.len())).collect()
-}
-
-/// Chooses one window for each record, so that the sum of the scores is as large as possible, and returns their anchors. A window
-/// before the one of the record before it costs, and an overlap costs more. Records without windows are skipped.
-fn in_order(windows: &[Vec<Window>]) -> Vec<Option<usize>> {
-    const OUT_OF_ORDER: f64 = 0.8;
-    const OVERLAP: f64 = 3.0;
-
-    // For each record, the best sum of each window, and the window of the record before it.
-    let mut sums: Vec<Vec<(f64, Option<usize>)>> = Vec::new();
-    let mut previous: Option<usize> = None;
-    for (number, own) in windows.iter().enumerate() {
-        let before = previous.and_then(|before| Some((windows.get(before)?, sums.get(before)?)));
-        let of_own = match before {
-            None => own.iter().map(|window| (window.score, None)).collect(),
-            Some((before, sums)) => {
-                let (mut by_end, mut best_from): (Vec<usize>, Vec<usize>) =
-                    ((0..before.len()).collect(), Vec::new());
-                let end = |at: &usize| before.get(*at).map_or(0, |window| window.end);
-                let sum = |at: usize| sums.get(at).map_or(f64::NEG_INFINITY, |sum| sum.0);
-                by_end.sort_by_key(end);
-                // The best window of those that end first, and of those from each on.
-                let best_until: Vec<usize> = by_end
-                    .iter()
-                    .scan(None, |best: &mut Option<usize>, at| {
-                        *best = best.filter(|best| sum(*best) >= sum(*at)).or(Some(*at));
-                        *best
-                    })
-                    .collect();
-                for at in (0..before.len()).rev() {
-                    let best = best_from.last().copied().filter(|best| sum(*best) > sum(at));
-                    best_from.push(best.unwrap_or(at));
-                }
-                best_from.reverse();
-                let best = |window: &Window| {
-                    let earlier = by_end.partition_point(|at| end(at) < window.start).checked_sub(1);
-                    let later = before.partition_point(|it| it.start <= window.end);
-                    let options = [
-                        earlier.and_then(|at| best_until.get(at)).map(|at| (sum(*at), *at)),
-                        best_from.get(later).map(|at| (sum(*at) - OUT_OF_ORDER, *at)),
-                        best_from.first().map(|at| (sum(*at) - OVERLAP, *at)),
-                    ];
-                    options.into_iter().flatten().reduce(|best, it| if it.0 > best.0 { it } else { best })
-                };
-                own.iter()
-                    .map(|window| {
-                        best(window)
-                            .map_or((window.score, None), |best| (window.score + best.0, Some(best.1)))
-                    })
-                    .collect()
-            }
-        };
-        sums.push(of_own);
-        if !own.is_empty() {
-            previous = Some(number);
-        }
-    }
-    let mut chosen = vec![None; windows.len()];
-    let mut at: Option<usize> = None;
-    for (number, own) in windows.iter().enumerate().rev().filter(|(_, own)| !own.is_empty()) {
-        let Some(of_own) = sums.get(number) else { continue };
-        let best = || {
-            let sums = of_own.iter().enumerate().map(|(at, sum)| (sum.0, at));
-            sums.reduce(|best, it| if it.0 > best.0 { it } else { best }).map(|best| best.1)
-        };
-        let here = at.or_else(best);
-        if let Some((window, slot)) = here.and_then(|here| Some((own.get(here)?, chosen.get_mut(number)?))) {
-            *slot = Some(window.anchor);
-        }
-        at = here.and_then(|here| of_own.get(here)?.1);
-    }
-    chosen
 }

@@ -109,8 +109,7 @@ pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Foun
     let Some(first) = number(0) else {
         let Some(month) = named(0) else { return Found::default() };
         // March 5th, 2024; March 2024; March 5
-        let close =
-            |index: usize| matches!(gap(index), "" | "." | "," | ".,") && !raw_gap(index).contains('\n');
+        let close = |index: usize| matches!(gap(index), "" | "." | "," | ".,");
         if !close(0) {
             return Found::default();
         }
@@ -156,12 +155,11 @@ pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Foun
     let ordinal = usize::from(word(1).is_some_and(|(word, _)| is_ordinal(word)) && raw_gap(0).is_empty());
     let of = usize::from(word(1 + ordinal).is_some_and(|(word, _)| matches!(word, "of" | "de" | "di")));
     let at = 1 + ordinal + of;
-    let is_near =
-        (0..at).all(|index| matches!(gap(index), "" | "." | "-" | "/") && !raw_gap(index).contains('\n'));
+    let is_near = (0..at).all(|index| matches!(gap(index), "" | "." | "-" | "/"));
     if let Some(month) = named(at).filter(|_| is_near) {
         let of = usize::from(word(at + 1).is_some_and(|(word, _)| matches!(word, "de" | "del")));
         let after = at + 1 + of;
-        let follows = matches!(gap(at), "" | "." | "," | "-" | "/") && !raw_gap(at).contains('\n');
+        let follows = matches!(gap(at), "" | "." | "," | "-" | "/");
         let year = year(after).filter(|_| follows && (is_year(after) || matches!(gap(at), "-" | "/")));
         return match year {
             Some(year) => one(Date::new(year, month, first), after + 1),

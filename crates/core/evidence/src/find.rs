@@ -6,7 +6,7 @@ use crate::Status;
 use crate::date::{Date, dates_in, words_of};
 use crate::decimal::{Decimal, agree, currency_notations, minus, readings, separator, units, without_unit};
 use crate::index::{Index, Range, offset, size};
-use crate::text::{digit, exactly, has_clitics, plain};
+use crate::text::{digit, exactly, has_clitics, plain, signs_after};
 
 /// The maximum number of places of a value.
 const MAX_PLACES: usize = 20_000;
@@ -25,6 +25,16 @@ pub(crate) struct Place {
 impl Place {
     const fn new(range: Range, status: Status, quality: f64) -> Self {
         Self { range, status, quality, needs_label: false }
+    }
+
+    /// Returns the token of the place that is the nearest to another one.
+    pub(crate) fn nearest(&self, token: usize) -> usize {
+        token.max(size(self.range.first)).min(size(self.range.last))
+    }
+
+    /// Returns whether the places have a token in common.
+    pub(crate) const fn meets(&self, other: &Self) -> bool {
+        self.range.first <= other.range.last && other.range.first <= self.range.last
     }
 }
 
@@ -86,7 +96,11 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
         // `125000` is another number than `1,250.00`. The range begins with a letter, a digit or a symbol.
         let is_free = inside || !text.chars().any(|c| digit(c).is_some());
         let wanted = exactly(text.trim_start_matches('+'));
-        let fits = |it: &Range| is_free || wanted == exactly(index.slice(it.start, it.end));
+        let own = signs(text, 0, words.last().map_or(0, |(.., end)| *end));
+        let fits = |it: &Range| {
+            own == signs(&index.text, size(it.start), size(it.end))
+                && (is_free || wanted == exactly(index.slice(it.start, it.end)))
+        };
         for range in index.folded_places(text, inside, MAX_PLACES).into_iter().filter(fits) {
             places.push(Place::new(inner(index, range, text), Status::Normalised, 0.6));
         }
@@ -108,7 +122,13 @@ fn inner(index: &Index<'_>, range: Range, text: &str) -> Range {
     }
 }
 
-/// Returns the places of words in sequence, whose numbers have the signs and no other units than those of the text.
+/// Returns the signs of all words that end within a part of a text.
+fn signs(text: &str, start: usize, end: usize) -> String {
+    let part = text.as_bytes().get(start..text.len().min(end + 1)).unwrap_or_default();
+    memchr::memchr2_iter(b'+', b'#', part).map(|at| signs_after(text, start + at)).collect()
+}
+
+/// Returns the places of words in sequence, with the same signs, whose numbers have the signs and no other units than those of the text.
 fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> Vec<Place> {
     let rarest = words.iter().enumerate().min_by_key(|(_, (word, _, _))| index.occurrences(word).len());
     let Some((position, (rare, _, _))) = rarest else { return Vec::new() };
@@ -146,16 +166,21 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
                 && (is_verbatim || agree(own, &units(&index.text, start, end)))
         })
     };
+    let own = signs(text, 0, words.last().map_or(0, |(.., end)| *end));
     let mut places = Vec::new();
     for token in index.occurrences(rare) {
         let Some(first) = token.checked_sub(position) else { continue };
         let fits = words.iter().enumerate().all(|(at, (word, _, _))| index.word(first + at) == word);
         let Some(range) = index.range(first, first + words.len() - 1).filter(|_| fits) else { continue };
+        if own != signs(&index.text, size(range.start), size(range.end)) {
+            continue;
+        }
         let verbatim = size(range.start).checked_sub(start).map(|from| (from, size(range.end) + after));
         let verbatim = verbatim.filter(|(from, to)| index.text.get(*from..*to) == Some(text));
-        // The sign belongs to the number.
+        // The signs belong to the number and to the word.
         let sign = sign(&index.text, size(range.start)).filter(|_| !index.is_border(size(range.start)));
-        let range = Range { start: sign.map_or(range.start, offset), ..range };
+        let end = range.end + offset(signs_after(&index.text, size(range.end)).len());
+        let range = Range { start: sign.map_or(range.start, offset), end, ..range };
         if !numbers.iter().all(|number| is_same(number, first, verbatim.is_some())) {
             continue;
         }

@@ -5,10 +5,13 @@ use std::hash::{BuildHasher as _, Hash};
 
 use foldhash::quality::FixedState;
 
+use crate::csv::cell_commas;
 use crate::date::{self, Date, Kind};
-use crate::decimal::{Decimal, is_currency, minus, readings, separator};
+use crate::decimal::Decimal;
+use crate::label::is_cell_break;
+use crate::numbers::Numeral;
 use crate::spelled;
-use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced};
+use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced, signs_after};
 
 /// A token of the input: a word, a run of digits, or a single character of a script without spaces. Offsets are bytes.
 #[derive(Debug, Clone, Copy)]
@@ -32,32 +35,6 @@ pub(crate) struct Range {
     pub(crate) end: u32,
 }
 
-/// A number in the input.
-#[derive(Debug, Clone, Copy)]
-struct Numeral {
-    hash: u64,
-    value: Decimal,
-    range: Range,
-}
-
-impl Numeral {
-    fn new(value: Decimal, range: Range) -> Self {
-        Self { hash: hash(&value), value, range }
-    }
-
-    fn sort(numbers: &mut [Self]) {
-        numbers.sort_unstable_by_key(|number| (number.hash, number.range.start, number.range.end));
-    }
-
-    /// Returns the places of a value among sorted numbers.
-    fn places(numbers: &[Self], value: Decimal) -> impl Iterator<Item = Range> + '_ {
-        let hash = hash(&value);
-        let start = numbers.partition_point(|number| number.hash < hash);
-        let equal = numbers.get(start..).unwrap_or_default().iter().take_while(move |it| it.hash == hash);
-        equal.filter(move |number| number.value == value).map(|number| number.range)
-    }
-}
-
 /// An input, prepared for any number of values. Creating it takes linear time and about ten times the memory of the text.
 ///
 /// Inputs of more than 4 GiB are not indexed: no value is found in them.
@@ -69,12 +46,14 @@ pub struct Index<'t> {
     pub(crate) folded: String,
     /// The hash of each token's folded text, with its number, sorted.
     words: Vec<(u64, u32)>,
-    numbers: Vec<Numeral>,
+    pub(crate) numbers: Vec<Numeral>,
     /// The numbers that are written in words.
-    spelled: Vec<Numeral>,
+    pub(crate) spelled: Vec<Numeral>,
     /// The ranges of the numbers of several tokens or with a sign, in bytes and in order: a text does not begin or end within one.
-    long_numbers: Vec<(u32, u32)>,
+    pub(crate) long_numbers: Vec<(u32, u32)>,
     pub(crate) dates: Vec<(Date, Range)>,
+    /// The byte offsets of the commas between cells.
+    commas: Vec<u32>,
     /// The byte offset of each line.
     pub(crate) lines: Vec<u32>,
     /// The number of scalar values before each block of bytes.
@@ -86,7 +65,7 @@ pub struct Index<'t> {
 /// The size of a block of `Index::scalars` in bytes.
 const BLOCK: usize = 256;
 
-fn hash(value: &(impl Hash + ?Sized)) -> u64 {
+pub(crate) fn hash(value: &(impl Hash + ?Sized)) -> u64 {
     FixedState::with_seed(0).hash_one(value)
 }
 
@@ -127,6 +106,7 @@ impl<'t> Index<'t> {
             spelled: Vec::new(),
             long_numbers: Vec::new(),
             dates: Vec::new(),
+            commas: cell_commas(&text),
             lines: vec![0],
             scalars: Vec::with_capacity(text.len() / BLOCK + 1),
             pages: memchr::memchr_iter(b'\x0c', text.as_bytes()).map(offset).collect(),
@@ -301,116 +281,15 @@ impl<'t> Index<'t> {
             .map(|entry| entry.1)
     }
 
-    fn find_numbers(&mut self) {
-        let (mut numbers, mut spelled, mut long_numbers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut token = 0;
-        let mut csv = (u32::MAX, false);
-        while let Some(first) = self.tokens.get(token) {
-            if first.kind == Kind::Word {
-                let (value, words) = spelled::at(self, token);
-                let range = words.end.checked_sub(1).and_then(|last| self.range(words.start, last));
-                spelled.extend(value.zip(range).map(|(value, range)| Numeral::new(value, range)));
-                if let Some(value) = self.fraction(token).flatten()
-                    && !self.is_inside_word(token)
-                {
-                    numbers.extend(self.range(token, token).map(|range| Numeral::new(value, range)));
-                }
-                token = words.end.max(token + 1);
-                continue;
-            }
-            if first.kind != Kind::Digits || self.is_inside_word(token) {
-                token += 1;
-                continue;
-            }
-            if csv.0 != first.line {
-                csv = (first.line, self.is_csv(first.line));
-            }
-            let last = self.number_end(token, csv.1);
-            let before = numbers.len();
-            self.add_numbers(token, last, &mut numbers);
-            let start = minus(self.text.get(..size(first.start)).unwrap_or_default());
-            let is_number = numbers.len() > before;
-            let whole = last;
-            let last = last + usize::from(self.fraction_after(last).is_some());
-            if is_number && (last > token || start.is_some()) {
-                let end = self.tokens.get(last).map_or(first.end, |token| token.end);
-                long_numbers.push((start.map_or(first.start, offset), end));
-            }
-            if !is_number && whole > token {
-                // No number as a whole, such as 1.2.3: each part is one.
-                (token..=whole).for_each(|part| self.add_numbers(part, part, &mut numbers));
-            }
-            // Groups of three digits after spaces: one number, or several.
-            let mut end = last;
-            while self.joins_by_space(end) && end < last + 6 {
-                end = self.number_end(end + 1, csv.1);
-                self.add_numbers(token, end, &mut numbers);
-            }
-            token = last + 1;
-        }
-        Numeral::sort(&mut numbers);
-        Numeral::sort(&mut spelled);
-        (self.numbers, self.spelled, self.long_numbers) = (numbers, spelled, long_numbers);
+    /// Returns whether the comma at a byte offset separates cells.
+    pub(crate) fn is_cell_comma(&self, at: u32) -> bool {
+        self.commas.binary_search(&at).is_ok()
     }
 
-    /// Returns the fraction that a token is, such as `½`, with its value; see [`spelled::fraction`].
-    fn fraction(&self, token: usize) -> Option<Option<Decimal>> {
-        let word = self.word(token);
-        let is_word = self.tokens.get(token).is_some_and(|token| token.kind == Kind::Word);
-        // The decomposed form of a fraction is the only word that begins with a digit.
-        if is_word && word.starts_with(|c: char| c.is_ascii_digit()) { spelled::fraction(word) } else { None }
-    }
-
-    /// Returns the fraction that belongs to the digits before it: `1½`, `1 ½`.
-    fn fraction_after(&self, last: usize) -> Option<Option<Decimal>> {
-        matches!(self.gap(last), "" | " " | "\u{a0}").then(|| self.fraction(last + 1)).flatten()
-    }
-
-    /// Returns the last token of a number that begins at a token, over separators other than spaces.
-    fn number_end(&self, first: usize, is_csv: bool) -> usize {
-        let mut last = first;
-        while self.tokens.get(last + 1).is_some_and(|token| token.kind == Kind::Digits) {
-            let mut gap = self.gap(last).chars();
-            let mark =
-                gap.next().and_then(separator).filter(|mark| *mark != ' ' && !(is_csv && *mark == ','));
-            if mark.is_none() || gap.next().is_some() || last - first > 16 {
-                break;
-            }
-            last += 1;
-        }
-        last
-    }
-
-    fn joins_by_space(&self, last: usize) -> bool {
-        let mut gap = self.gap(last).chars();
-        let is_space = gap.next().and_then(separator) == Some(' ') && gap.next().is_none();
-        let next = self.tokens.get(last + 1);
-        is_space
-            && next.is_some_and(|next| next.kind == Kind::Digits && self.word(last + 1).chars().count() == 3)
-    }
-
-    /// Returns whether letters stand directly before the digits of a token, as in `A4` and `x2y`, unless they are a currency or a
-    /// script without spaces.
-    fn is_inside_word(&self, token: usize) -> bool {
-        let Some(before) = token.checked_sub(1).and_then(|before| self.tokens.get(before)) else {
-            return false;
-        };
-        let here = self.tokens.get(token).map(|token| token.start);
-        before.kind == Kind::Word && Some(before.end) == here && !is_currency(self.word(token - 1))
-    }
-
-    /// Returns whether a line has cells between commas: at least two commas, none before a space, as many as in a line beside it, and no
-    /// other separators of cells.
-    pub(crate) fn is_csv(&self, line: u32) -> bool {
-        let commas = |line: Option<usize>| {
-            let text = self.line(line?).as_bytes();
-            let has = |gap| memchr::memmem::find(text, gap).is_some();
-            let others = memchr::memchr3(b'\t', b'|', b';', text).is_some() || has(b", ") || has(b"  ");
-            (!others).then(|| memchr::memchr_iter(b',', text).count()).filter(|count| *count >= 2)
-        };
-        let line = size(line);
-        let own = commas(Some(line));
-        own.is_some() && (own == commas(line.checked_sub(1)) || own == commas(Some(line + 1)))
+    /// Returns the number of commas between cells from one byte offset to another.
+    pub(crate) fn cell_commas(&self, from: u32, to: u32) -> usize {
+        let until = |at: u32| self.commas.partition_point(|comma| *comma < at);
+        until(to).saturating_sub(until(from))
     }
 
     /// Returns a line without its end.
@@ -418,62 +297,6 @@ impl<'t> Index<'t> {
         let Some(start) = self.lines.get(line) else { return "" };
         let end = self.lines.get(line + 1).map_or(self.text.len(), |next| size(*next).saturating_sub(1));
         self.text.get(size(*start)..end).unwrap_or_default()
-    }
-
-    fn add_numbers(&self, first: usize, whole: usize, numbers: &mut Vec<Numeral>) {
-        let fraction = self.fraction_after(whole);
-        let last = whole + usize::from(fraction.is_some());
-        let Some(mut range) = self.range(first, last) else { return };
-        let before = self.text.get(..size(range.start)).unwrap_or_default();
-        let after = self.text.get(size(range.end)..).unwrap_or_default();
-        let sign = minus(before);
-        let is_negative = sign.is_some();
-        let in_parentheses = before.ends_with('(') && after.starts_with(')');
-        if let Some(sign) = sign {
-            range.start = offset(sign);
-        } else if in_parentheses {
-            range = Range { start: range.start - 1, end: range.end + 1, ..range };
-        }
-        let digits = self.slice(
-            self.tokens.get(first).map_or(0, |token| token.start),
-            self.tokens.get(whole).map_or(0, |token| token.end),
-        );
-        let mut add = |value: Decimal, range: Range| numbers.push(Numeral::new(value, range));
-        for value in readings(digits) {
-            let sum = fraction.map(|fraction| value.plus(fraction?));
-            let Some(value) = sum.unwrap_or(Some(value)) else { continue };
-            add(if is_negative || in_parentheses { value.negated() } else { value }, range);
-            if in_parentheses {
-                let inner = Range { start: range.start + 1, end: range.end - 1, ..range };
-                add(value, inner);
-            }
-            if after.trim_start_matches(' ').starts_with('%') {
-                add(value.shifted(-2), range);
-            }
-            if let Some((exponent, words)) = self.multiplier(last) {
-                let last = last + words;
-                let end = self.tokens.get(last).map_or(range.end, |token| token.end);
-                add(value.shifted(exponent), Range { last: offset(last), end, ..range });
-            }
-        }
-    }
-
-    /// Returns the power of ten that the word after a number stands for.
-    fn multiplier(&self, last: usize) -> Option<(i32, usize)> {
-        let gap = self.gap(last);
-        if gap.len() > 1 || gap.contains('\n') {
-            return None;
-        }
-        let exponent = match self.word(last + 1) {
-            "hundred" => 2,
-            "k" | "thousand" | "tsd" | "千" => 3,
-            "万" | "萬" | "\u{1106}\u{1161}\u{11ab}" => 4,
-            "m" | "mn" | "mio" | "million" | "millions" | "millionen" | "百万" => 6,
-            "億" | "亿" | "\u{110b}\u{1165}\u{11a8}" => 8,
-            "b" | "bn" | "mrd" | "billion" | "billions" | "milliarden" => 9,
-            _ => return None,
-        };
-        Some((exponent, 1))
     }
 
     fn find_dates(&mut self) {
@@ -489,10 +312,16 @@ impl<'t> Index<'t> {
             if !plausible {
                 continue;
             }
-            let found = date::at(|index| {
-                let token = token + index;
-                (token < self.tokens.len()).then(|| (self.word(token), self.gap(token)))
-            });
+            let within = |line: u32| {
+                date::at(|index| {
+                    let next = self.tokens.get(token + index).filter(|next| next.line <= line);
+                    next.map(|_| (self.word(token + index), self.gap(token + index)))
+                })
+            };
+            let mut found = within(first.line + 1);
+            if !self.is_in_line(token, &found) {
+                found = within(first.line);
+            }
             if let Some(range) = found.words.checked_sub(1).and_then(|words| self.range(token, token + words))
             {
                 dates.extend(found.dates.into_iter().map(|date| (date, range)));
@@ -500,6 +329,21 @@ impl<'t> Index<'t> {
         }
         dates.sort_unstable_by_key(|(date, range): &(Date, Range)| (*date, range.start, range.end));
         self.dates = dates;
+    }
+
+    /// Returns whether a date that begins with a token ends in its line, or may go on in the next one: a full date after a word in running text,
+    /// or after one of its own marks. Lines with a number or a month each are rows.
+    fn is_in_line(&self, token: usize, found: &date::Found) -> bool {
+        let line = |token: usize| self.tokens.get(token).map(|token| token.line);
+        let mut words = token..token + found.words.saturating_sub(1);
+        let Some(last) = words.find(|at| line(*at) != line(at + 1)) else { return true };
+        let is_running = token.checked_sub(1).is_some_and(|before| {
+            self.tokens.get(before).is_some_and(|before| before.kind != Kind::Digits)
+                && line(before) == line(token)
+                && !is_cell_break(self.gap(before))
+        });
+        let is_full = found.dates.iter().all(|date| date.0 > 0 && date.2 > 0);
+        is_full && (is_running || self.gap(last).starts_with(['.', '-', '/']))
     }
 
     /// Returns whether a range of bytes begins and ends at borders of words and numbers: a value inside of a longer word is another word.
@@ -521,9 +365,14 @@ impl<'t> Index<'t> {
                     && !is_unspaced(other)
                     && digit(one).is_some() == digit(other).is_some())
         });
+        let is_signed = matches!(after, Some('+' | '#'))
+            && (0..2).any(|signs| {
+                at.checked_sub(signs).is_some_and(|word| signs_after(&self.text, word).len() > signs)
+            });
         let at = offset(at);
         let number = self.long_numbers.partition_point(|(start, _)| *start < at).checked_sub(1);
         !is_joined
+            && !is_signed
             && number.and_then(|number| self.long_numbers.get(number)).is_none_or(|(_, end)| *end <= at)
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::date::Kind;
 use crate::find::Place;
-use crate::index::{Index, is_sentence_end, size};
+use crate::index::{Index, is_sentence_end, offset, size};
 use crate::text::words;
 
 /// The maximum number of words of a label in the text, and of words around a place.
@@ -260,6 +260,7 @@ impl<'i, 't> Surroundings<'i, 't> {
         let before =
             self.index.text.get(start..size(place.range.start)).filter(|text| text.len() < MAX_COLUMN)?;
         match self.separator(line) {
+            Some(',') => Some(Column::Cell(self.index.cell_commas(offset(start), place.range.start))),
             Some(separator) => Some(Column::Cell(cells_before(before, separator))),
             None => {
                 let from = before.chars().count();
@@ -275,7 +276,9 @@ impl<'i, 't> Surroundings<'i, 't> {
         let text = text.get(..MAX_COLUMN).unwrap_or(text);
         let is_found = |separator: &u8| memchr::memchr_iter(*separator, text.as_bytes()).nth(1).is_some();
         let found = [b'|', b'\t', b';'].into_iter().find(is_found).map(char::from);
-        found.or_else(|| self.index.is_csv(line).then_some(','))
+        let start = self.index.lines.get(size(line)).copied().unwrap_or_default();
+        let end = self.index.lines.get(size(line) + 1).copied().unwrap_or(u32::MAX);
+        found.or_else(|| (self.index.cell_commas(start, end) > 0).then_some(','))
     }
 
     /// Returns the words of the header above a place, if it stands in a table.
@@ -353,8 +356,12 @@ fn cells_of(index: &Index<'_>, line: u32, separator: Option<char>) -> Vec<Cell> 
     let first = index.tokens.partition_point(|token| token.line < line);
     let end = index.tokens.partition_point(|token| token.line <= line);
     let start = index.lines.get(size(line)).map_or(0, |start| size(*start));
-    let column =
-        |byte: u32| index.text.get(start..size(byte)).map_or(0, |text| text.chars().take(MAX_COLUMN).count());
+    let (mut counted, mut characters) = (start, 0);
+    let mut column = |byte: u32| {
+        characters += index.text.get(counted..size(byte)).map_or(0, |text| text.chars().count());
+        counted = size(byte);
+        characters
+    };
     let mut cells: Vec<Cell> = Vec::new();
     for number in first..end.min(first + MAX_COLUMN) {
         let Some(token) = index.token(number) else { break };
@@ -362,7 +369,10 @@ fn cells_of(index: &Index<'_>, line: u32, separator: Option<char>) -> Vec<Cell> 
         let text = index.text.get(start..size(token.start)).unwrap_or_default();
         let joins = match separator {
             Some(separator) => {
-                let cell = cells_before(text, separator);
+                let cell = match separator {
+                    ',' => index.cell_commas(offset(start), token.start),
+                    _ => cells_before(text, separator),
+                };
                 // Empty cells have no tokens.
                 while cells.len() < cell {
                     cells.push(Cell { at, first: 1, last: 0 });
@@ -393,6 +403,7 @@ fn cells_before(text: &str, separator: char) -> usize {
     count
 }
 
-fn is_cell_break(gap: &str) -> bool {
+/// Returns whether the text between two tokens separates cells.
+pub(crate) fn is_cell_break(gap: &str) -> bool {
     gap.contains(['\t', '|', '\n', ';']) || gap.contains("  ") || gap == "," || gap.contains("><")
 }

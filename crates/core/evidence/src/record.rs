@@ -23,6 +23,8 @@ pub(crate) struct Leaf {
     pub(crate) label: Label,
     /// The member of the record that the leaf is, as a path without indexes.
     pub(crate) member: String,
+    /// The number of its record.
+    pub(crate) record: usize,
     /// The chosen place.
     pub(crate) chosen: Option<usize>,
 }
@@ -151,6 +153,7 @@ impl Records {
                     places: places(leaf),
                     label: Label::new(at.name, &at.parents, at.schema),
                     member: member.collect::<Vec<_>>().join("\0"),
+                    record: at.record,
                     chosen: None,
                 });
                 if let Some(record) = self.records.get_mut(at.record) {

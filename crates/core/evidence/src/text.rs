@@ -94,14 +94,15 @@ fn is_symbol(c: char) -> bool {
 }
 
 /// Appends the folded form of a cluster (a character with its combining marks): decomposed, in the lower case of its upper case, so that
-/// `ß` and `SS` are the same, and a final sigma is the same letter.
+/// `ß` and `SS` are the same, and a final sigma is the same letter; without the vowel marks of Arabic, which most texts omit.
 pub(crate) fn fold_into(cluster: &str, out: &mut String) {
     if cluster.is_ascii() {
         out.extend(cluster.chars().map(|c| c.to_ascii_lowercase()));
         return;
     }
     let decomposed = DecomposingNormalizerBorrowed::new_nfkd().normalize(cluster);
-    out.extend(decomposed.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase));
+    let letters = decomposed.chars().filter(|c| !matches!(c, '\u{64b}'..='\u{652}' | '\u{670}'));
+    out.extend(letters.flat_map(char::to_uppercase).flat_map(char::to_lowercase));
 }
 
 /// Returns the folded form of a text, without white space and punctuation.
@@ -174,6 +175,16 @@ pub(crate) fn is_unspaced(c: char) -> bool {
 /// begin or end within a written word: Hebrew and Arabic.
 pub(crate) fn has_clitics(c: char) -> bool {
     matches!(c, '\u{590}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+}
+
+/// Returns the signs that belong to the word before an offset, as in `C++`, `C#` and `A+`: it is another word without them. A single one before a
+/// letter or a digit joins two words.
+pub(crate) fn signs_after(text: &str, at: usize) -> &str {
+    let (before, after) = text.split_at_checked(at).unwrap_or_default();
+    let count = after.bytes().take(3).take_while(|byte| matches!(byte, b'+' | b'#')).count();
+    let (signs, rest) = after.split_at(count);
+    let joins = count == 1 && rest.starts_with(char::is_alphanumeric);
+    if joins || count > 2 || !before.ends_with(char::is_alphabetic) { "" } else { signs }
 }
 
 /// Returns the decimal digit that a character of any script represents.

@@ -4,10 +4,12 @@
 
 mod alignment;
 mod candidates;
+mod cells;
 mod comparison;
 mod documents;
 mod generated;
 mod merging;
 mod notations;
+mod rows;
 mod spelled;
 mod untrusted;

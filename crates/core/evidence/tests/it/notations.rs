@@ -25,6 +25,23 @@ fn values_are_found_in_their_notations() {
         ("Refund -₫500 today", json!(-500), Status::Normalised, "-₫500"),
         ("Rate 5 %", json!(0.05), Status::Normalised, "5"),
         ("About 2.5 million people", json!(2_500_000), Status::Normalised, "2.5 million"),
+        ("Dose .5 mg", json!(0.5), Status::Normalised, ".5"),
+        ("Dose .5 mg", json!(".5 mg"), Status::Exact, ".5 mg"),
+        ("between -.25 and .75", json!(-0.25), Status::Normalised, "-.25"),
+        (".125 inches", json!(0.125), Status::Normalised, ".125"),
+        ("for $.99 each", json!(0.99), Status::Normalised, ".99"),
+        ("(p<.05)", json!(0.05), Status::Normalised, ".05"),
+        ("a,.5,.25\nb,.75,1\n", json!(0.25), Status::Normalised, ".25"),
+        ("at the end.5 apples", json!(5), Status::Exact, "5"),
+        ("version v1.5", json!(1.5), Status::NotFound, ""),
+        ("lines 1..5", json!(5), Status::Exact, "5"),
+        ("see §.5 there", json!(5), Status::Exact, "5"),
+        ("k = 1.2e-5 mol/l", json!(1.2e-5), Status::Normalised, "1.2e-5"),
+        ("k = 1.2e-5 mol/l", json!("1.2e-5"), Status::Exact, "1.2e-5"),
+        ("N = 6.02E23", json!(6.02e23), Status::Normalised, "6.02E23"),
+        ("N = -1,5e+3", json!(-1500), Status::Normalised, "-1,5e+3"),
+        ("about 2e6.", json!(2_000_000), Status::Normalised, "2e6"),
+        ("the hash 12e5f", json!(12), Status::Exact, "12"),
         ("版 １２３ 号", json!(123), Status::Normalised, "１２３"),
         ("on 5 March 2024.", json!("2024-03-05"), Status::Normalised, "5 March 2024"),
         ("am 5. März 2024", json!("2024-03-05"), Status::Normalised, "5. März 2024"),
@@ -42,9 +59,37 @@ fn values_are_found_in_their_notations() {
         ("ΟΔΟΣ 5", json!("οδος"), Status::Normalised, "ΟΔΟΣ"),
         ("서울에서 왔다", json!("서울"), Status::Exact, "서울"),
         ("فاتورة والقاهرة هنا", json!("القاهرة"), Status::Exact, "القاهرة"),
+        ("العميل: محمّد عبد الله", json!("محمد عبد الله"), Status::Normalised, "محمّد عبد الله"),
+        ("العميل: محمد", json!("مُحَمَّد"), Status::Normalised, "محمد"),
         ("👍 yes", json!("👍"), Status::Exact, "👍"),
     ] {
         assert_eq!(found(text, &value), (status, place.to_owned()), "{value} in {text}");
+    }
+}
+
+#[test]
+fn a_date_may_go_on_in_the_next_line() {
+    for (text, date, place) in [
+        ("born on 3.\nMai 2024 in", "2024-05-03", "3.\nMai 2024"),
+        ("am 3. Mai\n2024 in", "2024-05-03", "3. Mai\n2024"),
+        ("on March\n3, 2024", "2024-03-03", "March\n3, 2024"),
+        ("on Sunday, March 3,\n  2024.", "2024-03-03", "March 3,\n  2024"),
+        ("on 3 March\n2024 in", "2024-03-03", "3 March\n2024"),
+        ("on 3rd of\r\nMarch 2024 in", "2024-03-03", "3rd of\r\nMarch 2024"),
+        ("am 03.05.\n2024 in", "2024-05-03", "03.05.\n2024"),
+        ("2024-05-\n03", "2024-05-03", "2024-05-\n03"),
+        // Rows, and more than one line break.
+        ("May\n2024\n2025", "2024-05", ""),
+        ("3\nMay 2024", "2024-05-03", ""),
+        ("March\n3\n2024", "2024-03-03", ""),
+        ("on March\n3,\n2024", "2024-03-03", ""),
+        ("on 3 March\n\n2024 in", "2024-03-03", "3 March"),
+        ("Sold  3\nMarch 2024", "2024-03-03", ""),
+        ("2023 3\nMarch 2024", "2024-03-03", ""),
+        ("| a | 3 |\n| March 2024 |", "2024-03-03", ""),
+        ("a,b,3\nMarch 2024,c,d\n", "2024-03-03", ""),
+    ] {
+        assert_eq!(found(text, &json!(date)).1, place, "{date} in {text}");
     }
 }
 
@@ -54,6 +99,15 @@ fn values_that_do_not_stand_in_the_text_are_not_found() {
         ("party of 12", json!("art")),
         ("form A4", json!(4)),
         ("Total 1,234", json!(234)),
+        ("Dose .5 mg", json!(5)),
+        ("Dose .5 mg", json!("5")),
+        ("Dose .5 mg", json!("5 mg")),
+        ("k = 1.2e-5 mol/l", json!(1.2)),
+        ("k = 1.2e-5 mol/l", json!("1.2")),
+        ("k = 1.2e-5 mol/l", json!(5)),
+        ("k = 1.2e-5 mol/l", json!(-5)),
+        ("k = 1.2e-5 mol/l", json!("5")),
+        ("N = 6.02E23", json!(23)),
         ("on 5 March 2024", json!("2024-03-06")),
         ("", json!("a")),
         ("a null b", json!(null)),
@@ -96,6 +150,36 @@ fn a_text_does_not_begin_or_end_within_a_number() {
         assert_eq!(states(text, &json!(value)), expected, "{value} in {text}");
         assert_eq!(found(text, &json!(value)).0 != Status::NotFound, expected, "{value} in {text}");
     }
+}
+
+#[test]
+fn a_word_with_signs_is_another_word() {
+    for (text, value, expected) in [
+        ("A C++ developer", "C", false),
+        ("A C++ developer", "C++", true),
+        ("A C++ developer", "c++ Developer", true),
+        ("A C++ developer", "C developer", false),
+        ("A C developer", "C++", false),
+        ("A C developer", "C++ developer", false),
+        ("see C# docs", "C", false),
+        ("see C# docs", "C#", true),
+        ("see C# docs", "C++", false),
+        ("see F# (major)", "F#", true),
+        // No signs of words.
+        ("A+B of C", "A", true),
+        ("issue #12", "12", true),
+        ("Call +49 30 12", "49 30 12", true),
+        ("ages 5+", "5", true),
+        ("page#section", "page", true),
+    ] {
+        assert_eq!(states(text, &json!(value)), expected, "{value} in {text}");
+        assert_eq!(found(text, &json!(value)).0 != Status::NotFound, expected, "{value} in {text}");
+    }
+    let text = "see C# docs.\nSkills: C++, R, Go, C, C#, Rust\n";
+    let skills = json!(["C++", "R", "Go", "C", "C#", "Rust"]);
+    let evidence = Index::new(text).evidence(&skills, None);
+    let starts: Vec<_> = evidence.iter().map(|it| it.spans[0].start).collect();
+    assert_eq!(starts, [21, 26, 29, 33, 36, 40]);
 }
 
 #[test]

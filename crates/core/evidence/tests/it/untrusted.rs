@@ -3,6 +3,7 @@
 use formwork_evidence::{Index, Summary, plain};
 use proptest::prelude::*;
 use serde_json::json;
+use std::time::{Duration, Instant};
 
 proptest! {
     #[test]
@@ -29,5 +30,19 @@ proptest! {
         let evidence = Index::new(&text).evidence(&json!(word), None);
         let start = before.len() + 1;
         prop_assert_eq!(evidence[0].spans.first().map(|span| (span.start, span.end)), Some((start, start + word.len())));
+    }
+}
+
+#[test]
+fn many_equal_values_and_long_lines_have_their_places_in_time() {
+    for (text, value) in [
+        (" x".repeat(100_000), json!({"a": vec!["x"; 500]})),
+        ("1,2,3,4,5,6,7,".repeat(10_000), json!({"a": vec![[1, 2, 3, 4]; 20]})),
+        ("x: 5\n".repeat(5000), (0..300).map(|member| (format!("m{member}"), json!(5))).collect()),
+    ] {
+        let start = Instant::now();
+        let evidence = Index::new(&text).evidence(&value, None);
+        assert!(evidence.iter().all(|it| !it.spans.is_empty()));
+        assert!(start.elapsed() < Duration::from_secs(20));
     }
 }

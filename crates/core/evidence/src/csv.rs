@@ -1,0 +1,78 @@
+//! The commas between the cells of lines.
+
+use crate::decimal::readings;
+use crate::index::offset;
+use crate::text::digit;
+
+/// Lines below each other with equally many commas.
+#[derive(Debug, Default)]
+struct Run {
+    commas: Vec<u32>,
+    of_each: usize,
+    lines: usize,
+    /// The number of lines with a comma that no number has.
+    apart: usize,
+    begins_apart: bool,
+}
+
+impl Run {
+    /// Returns the commas if they separate cells: a header or half of the lines has some that cannot be marks of a number.
+    fn cells(self) -> Vec<u32> {
+        let is_csv = self.lines >= 2 && (self.begins_apart || 2 * self.apart >= self.lines);
+        if is_csv { self.commas } else { Vec::new() }
+    }
+}
+
+/// Returns the byte offsets of the commas between cells, in order: of lines with at least two of them, as many as in a line beside it.
+pub(crate) fn cell_commas(text: &str) -> Vec<u32> {
+    let (mut found, mut run, mut start) = (Vec::new(), Run::default(), 0);
+    for line in text.split('\n') {
+        let commas = commas(line);
+        if run.of_each != commas.len() {
+            found.extend(std::mem::take(&mut run).cells());
+            run.of_each = commas.len();
+        }
+        if !commas.is_empty() {
+            let is_apart = run.begins_apart || !are_marks(line);
+            run.begins_apart |= run.lines == 0 && is_apart;
+            run.apart += usize::from(is_apart);
+            run.lines += 1;
+            run.commas.extend(commas.into_iter().map(|at| offset(start + at)));
+        }
+        start += line.len() + 1;
+    }
+    found.extend(run.cells());
+    found
+}
+
+/// Returns the offsets of the commas of a line outside of quoted cells; none if there is one, if a space follows one, or if the line has other
+/// separators of cells.
+fn commas(line: &str) -> Vec<usize> {
+    let bytes = line.as_bytes();
+    if memchr::memchr_iter(b',', bytes).nth(1).is_none() {
+        return Vec::new();
+    }
+    let (mut found, mut is_quoted, mut before) = (Vec::new(), false, b',');
+    for (at, byte) in bytes.iter().copied().enumerate() {
+        match byte {
+            // Two quotation marks in a quoted cell are one of its text.
+            b'"' => is_quoted = !is_quoted && matches!(before, b',' | b'"'),
+            _ if is_quoted => {}
+            b',' => found.push(at),
+            b'\t' | b'|' | b';' => return Vec::new(),
+            b' ' if matches!(before, b',' | b' ') => return Vec::new(),
+            _ => {}
+        }
+        before = byte;
+    }
+    if found.len() < 2 { Vec::new() } else { found }
+}
+
+/// Returns whether all commas of a line may be marks of numbers: `USD 1,234.50` rather than `nuts,10`.
+fn are_marks(line: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || digit(c).is_some() || ".,'-/:_".contains(c);
+    line.split(|c| !is_part(c)).filter(|part| part.contains(',')).all(|part| {
+        let number = part.trim_matches(|c| c != ',' && digit(c).is_none());
+        !number.starts_with(',') && !readings(number).is_empty()
+    })
+}
