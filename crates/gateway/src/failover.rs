@@ -5,7 +5,7 @@ use formwork_core::{Fault, FaultKind, Usage};
 use crate::access::now;
 use crate::engine::Engine;
 use crate::names::Target;
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::record::Made;
 
 /// One way of calling targets.
@@ -80,6 +80,11 @@ pub(crate) async fn first<A: Attempt>(
         targets.remove(0);
     }
     Ok(None)
+}
+
+/// Returns the problem of a request that only targets of its protocol take, which have all failed.
+pub(crate) fn unanswered() -> Problem {
+    Problem::new(Kind::Unavailable, "the targets of the protocol of the request do not answer")
 }
 
 /// Returns the target of the last call.

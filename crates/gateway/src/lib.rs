@@ -106,6 +106,7 @@ mod service;
 mod telemetry;
 mod tools;
 mod trace;
+mod vendor;
 
 pub use formwork_serve::{Tls, TlsError};
 

@@ -14,13 +14,7 @@ use serde_json::{Map, Value};
 use crate::failover::{Attempt, Failed};
 use crate::names::Target;
 use crate::problem::{Kind, Problem};
-
-/// The headers of a request that the target gets to see.
-static SENT: [HeaderName; 3] = [
-    HeaderName::from_static("anthropic-version"),
-    HeaderName::from_static("anthropic-beta"),
-    HeaderName::from_static("openai-beta"),
-];
+use crate::vendor::sent;
 
 /// The headers of a response that the client gets to see. A body whose length is known is not chunked, which saves a write.
 static RETURNED: [HeaderName; 4] =
@@ -159,11 +153,6 @@ pub(crate) fn redacted(raw: &Raw, bytes: Vec<u8>) -> Vec<u8> {
     let text = String::from_utf8_lossy(&bytes);
     let redacted = raw.transport.redact(&text);
     if redacted == *text { bytes } else { redacted.into_bytes() }
-}
-
-/// Returns the headers of a request that the target gets to see.
-pub(crate) fn sent(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
-    SENT.iter().filter_map(|name| Some((name, headers.get(name)?)))
 }
 
 /// Returns the problem of a target that does not answer or refuses us.

@@ -8,8 +8,7 @@ use serde_json::Value;
 use crate::Index;
 use crate::date::Date;
 use crate::decimal::{Decimal, minus};
-use crate::index::{offset, size};
-use crate::text::{is_ignored, is_mark};
+use crate::text::{is_ignored, is_mark, offset, size};
 
 /// The number of bytes by which values are told apart. A longer value follows the first place that it fits.
 const MAX_COMPARED: usize = 4096;

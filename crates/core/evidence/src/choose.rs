@@ -8,10 +8,11 @@ use std::collections::HashMap;
 
 use crate::align::assign;
 use crate::find::Place;
-use crate::index::{Index, size};
+use crate::index::Index;
 use crate::label::{Column, Surroundings};
 use crate::order::{Window, place};
 use crate::record::Records;
+use crate::text::size;
 
 /// The maximum number of anchors of a record, and of all records of a list together.
 const MAX_ANCHORS: usize = 2048;

@@ -1,8 +1,7 @@
 //! The commas between the cells of lines.
 
 use crate::decimal::readings;
-use crate::index::offset;
-use crate::text::digit;
+use crate::text::{digit, offset};
 
 /// Lines below each other with equally many commas.
 #[derive(Debug, Default)]
@@ -75,4 +74,9 @@ fn are_marks(line: &str) -> bool {
         let number = part.trim_matches(|c| c != ',' && digit(c).is_none());
         !number.starts_with(',') && !readings(number).is_empty()
     })
+}
+
+/// Returns whether the text between two tokens separates cells.
+pub(crate) fn is_cell_break(gap: &str) -> bool {
+    gap.contains(['\t', '|', '\n', ';']) || gap.contains("  ") || gap == "," || gap.contains("><")
 }

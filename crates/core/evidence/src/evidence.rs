@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choose::choose;
-use crate::index::{Index, Range};
+use crate::index::Index;
+use crate::numeral::Range;
 use crate::record::{Leaf, Records};
 use crate::status::Status;
 

@@ -5,8 +5,9 @@ use serde_json::{Number, Value};
 use crate::Status;
 use crate::date::{Date, dates_in, words_of};
 use crate::decimal::{Decimal, agree, currency_notations, minus, readings, separator, units, without_unit};
-use crate::index::{Index, Range, offset, size};
-use crate::text::{digit, exactly, has_clitics, plain, signs_after};
+use crate::index::Index;
+use crate::numeral::Range;
+use crate::text::{digit, exactly, has_clitics, offset, plain, signs_after, size};
 
 /// The maximum number of places of a value.
 const MAX_PLACES: usize = 20_000;

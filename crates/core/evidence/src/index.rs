@@ -1,17 +1,13 @@
 //! The index of an input: its tokens, numbers and dates.
 
 use std::borrow::Cow;
-use std::hash::{BuildHasher as _, Hash};
 
-use foldhash::quality::FixedState;
-
-use crate::csv::cell_commas;
+use crate::csv::{cell_commas, is_cell_break};
 use crate::date::{self, Date, Kind};
 use crate::decimal::Decimal;
-use crate::label::is_cell_break;
-use crate::numbers::Numeral;
+use crate::numeral::{Numeral, Range, hash};
 use crate::spelled;
-use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced, signs_after};
+use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced, offset, signs_after, size};
 
 /// A token of the input: a word, a run of digits, or a single character of a script without spaces. Offsets are bytes.
 #[derive(Debug, Clone, Copy)]
@@ -24,15 +20,6 @@ pub(crate) struct Token {
     /// The number of the line or sentence.
     pub(crate) segment: u32,
     pub(crate) kind: Kind,
-}
-
-/// Tokens in sequence that may be a value: those from `first` to `last`, and the bytes of the input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Range {
-    pub(crate) first: u32,
-    pub(crate) last: u32,
-    pub(crate) start: u32,
-    pub(crate) end: u32,
 }
 
 /// An input, prepared for any number of values. Creating it takes linear time and about ten times the memory of the text.
@@ -64,18 +51,6 @@ pub struct Index<'t> {
 
 /// The size of a block of `Index::scalars` in bytes.
 const BLOCK: usize = 256;
-
-pub(crate) fn hash(value: &(impl Hash + ?Sized)) -> u64 {
-    FixedState::with_seed(0).hash_one(value)
-}
-
-pub(crate) fn offset(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
-}
-
-pub(crate) fn size(value: u32) -> usize {
-    usize::try_from(value).unwrap_or(usize::MAX)
-}
 
 impl spelled::Tokens for Index<'_> {
     fn word(&self, token: usize) -> &str {

@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use crate::csv::is_cell_break;
 use crate::date::Kind;
 use crate::find::Place;
-use crate::index::{Index, is_sentence_end, offset, size};
-use crate::text::words;
+use crate::index::{Index, is_sentence_end};
+use crate::text::{offset, size, words};
 
 /// The maximum number of words of a label in the text, and of words around a place.
 const MAX_LABEL: usize = 6;
@@ -401,9 +402,4 @@ fn cells_before(text: &str, separator: char) -> usize {
         count += usize::from(c == separator && !quoted);
     }
     count
-}
-
-/// Returns whether the text between two tokens separates cells.
-pub(crate) fn is_cell_break(gap: &str) -> bool {
-    gap.contains(['\t', '|', '\n', ';']) || gap.contains("  ") || gap == "," || gap.contains("><")
 }

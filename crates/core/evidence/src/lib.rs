@@ -41,6 +41,7 @@ mod label;
 mod leaves;
 mod merge;
 mod numbers;
+mod numeral;
 mod order;
 mod page;
 mod pairing;

@@ -2,36 +2,12 @@
 
 use crate::date::Kind;
 use crate::decimal::{Decimal, is_currency, minus, readings, separator};
-use crate::index::{Index, Range, hash, offset, size};
+use crate::index::Index;
+use crate::numeral::{Numeral, Range};
 use crate::spelled;
+use crate::text::{offset, size};
 
-/// A number in the input.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Numeral {
-    hash: u64,
-    pub(crate) value: Decimal,
-    pub(crate) range: Range,
-}
-
-impl Numeral {
-    fn new(value: Decimal, range: Range) -> Self {
-        Self { hash: hash(&value), value, range }
-    }
-
-    fn sort(numbers: &mut [Self]) {
-        numbers.sort_unstable_by_key(|number| (number.hash, number.range.start, number.range.end));
-    }
-
-    /// Returns the places of a value among sorted numbers.
-    pub(crate) fn places(numbers: &[Self], value: Decimal) -> impl Iterator<Item = Range> + '_ {
-        let hash = hash(&value);
-        let start = numbers.partition_point(|number| number.hash < hash);
-        let equal = numbers.get(start..).unwrap_or_default().iter().take_while(move |it| it.hash == hash);
-        equal.filter(move |number| number.value == value).map(|number| number.range)
-    }
-}
-
-/// What belongs to the digits before it.
+/// The part of a number behind its digits.
 #[derive(Debug, Clone, Copy)]
 enum Tail {
     None,

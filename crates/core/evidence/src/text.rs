@@ -221,3 +221,11 @@ pub(crate) fn words(text: &str) -> Vec<String> {
     }
     words
 }
+
+pub(crate) fn offset(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+pub(crate) fn size(value: u32) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}

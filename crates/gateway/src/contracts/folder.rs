@@ -20,7 +20,7 @@ struct Entry {
     /// The modification time of the file, and its length in bytes.
     stamp: (Option<SystemTime>, u64),
     contract: Result<Arc<NamedContract>, ContractError>,
-    /// What is wrong with the file, if the contract is its last version that could be read.
+    /// The error of the file, if the contract is its last version that could be read.
     problem: Option<ContractError>,
     /// The version before the last change since the service started.
     before: Option<Arc<NamedContract>>,

@@ -17,10 +17,11 @@ use super::way::{Facts, Kind, Lost, Way};
 use super::{Shared, native, passed, stream, talk};
 use crate::ask::{Ask, Want};
 use crate::document::Document;
+use crate::failover::unanswered;
 use crate::names::Target;
 use crate::options::Extra;
 use crate::pass::Pass;
-use crate::problem::{self, Problem};
+use crate::problem::Problem;
 use crate::protocol::Protocol;
 use crate::protocol::given::{reduced, tool_names};
 use crate::record::Made;
@@ -261,7 +262,7 @@ fn read(job: &mut Job, document: Document<'_>) -> Result<Read, Problem> {
 /// Leaves the targets of other protocols out, if there are targets of the protocol of the request: no other takes it.
 ///
 /// # Errors
-/// [`Unavailable`](problem::Kind::Unavailable) if all of them have failed.
+/// [`unanswered`] if all of them have failed.
 fn leave_others(job: &mut Job) -> Result<(), Problem> {
     let (own, engine) = (job.protocol.own().0, &job.shared.engine);
     let has_protocol = |nth: &usize| engine.names.targets().get(*nth).is_some_and(|it| it.raw(own).is_some());
@@ -271,11 +272,6 @@ fn leave_others(job: &mut Job) -> Result<(), Problem> {
         return Err(unanswered());
     }
     Ok(())
-}
-
-/// Returns the problem of a request that only targets of its protocol take, which have all failed.
-pub(super) fn unanswered() -> Problem {
-    Problem::new(problem::Kind::Unavailable, "the targets of the protocol of the request do not answer")
 }
 
 /// Returns whether a run loses a part of a request that a target of its protocol takes.

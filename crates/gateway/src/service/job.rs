@@ -24,11 +24,11 @@ use crate::contracts::{ContractError, Schema, Spec};
 use crate::document::Extent;
 use crate::engine::{self, Ready};
 use crate::options::Options;
-use crate::pass;
 use crate::problem::{Kind, Problem};
 use crate::protocol::Protocol;
 use crate::record::Record;
 use crate::reply::{Meta, Reply, Support};
+use crate::vendor::sent;
 
 /// The digests of a request with its contract, and of its question alone, under which the cache has the former.
 pub(super) type Digests = (String, Option<String>);
@@ -172,7 +172,7 @@ impl Job {
         body["stream"] = self.ask.stream.into();
         let mut client = ClientRequest::new(path, body);
         client.is_only = is_only;
-        let headers = pass::sent(headers)
+        let headers = sent(headers)
             .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
         client.headers = headers.collect();
         self.given = Some(Arc::new(client));

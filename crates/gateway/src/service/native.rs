@@ -14,7 +14,6 @@ use formwork_json::Level;
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
-use super::chat::unanswered;
 use super::heard::edited;
 use super::job::{Job, late};
 use super::judge::{Found, Judge, Wrong};
@@ -22,7 +21,7 @@ use super::passed::refusal;
 use super::received::Received;
 use super::stream::{Line, open};
 use crate::ask::Want;
-use crate::failover::{answered, first};
+use crate::failover::{answered, first, unanswered};
 use crate::meter::add_counts;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};

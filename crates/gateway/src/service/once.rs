@@ -12,9 +12,9 @@ use formwork_ledger::KeyId;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
-use crate::pass::sent;
 use crate::problem::{Kind, Problem};
 use crate::seen::Seen;
+use crate::vendor::sent;
 
 /// The header with the idempotency key.
 pub(super) const KEY: &str = "idempotency-key";
