@@ -185,6 +185,44 @@ pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Foun
     Found { words: if dates.is_empty() { 0 } else { 3 }, dates }
 }
 
+/// Returns whether a word stands before the day of a date in running text.
+pub(crate) fn is_before_day(word: &str) -> bool {
+    matches!(
+        word,
+        "on" | "by"
+            | "from"
+            | "until"
+            | "till"
+            | "since"
+            | "before"
+            | "after"
+            | "of"
+            | "to"
+            | "the"
+            | "dated"
+            | "am"
+            | "vom"
+            | "bis"
+            | "zum"
+            | "ab"
+            | "seit"
+            | "den"
+            | "le"
+            | "du"
+            | "au"
+            | "el"
+            | "del"
+            | "al"
+            | "il"
+            | "dal"
+            | "op"
+            | "van"
+            | "tot"
+            | "em"
+            | "de"
+    )
+}
+
 fn is_ordinal(word: &str) -> bool {
     matches!(word, "st" | "nd" | "rd" | "th" | "er" | "º" | "o" | "a")
 }

@@ -173,11 +173,13 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
         let Some(first) = token.checked_sub(position) else { continue };
         let fits = words.iter().enumerate().all(|(at, (word, _, _))| index.word(first + at) == word);
         let Some(range) = index.range(first, first + words.len() - 1).filter(|_| fits) else { continue };
-        if own != signs(&index.text, size(range.start), size(range.end)) {
-            continue;
-        }
         let verbatim = size(range.start).checked_sub(start).map(|from| (from, size(range.end) + after));
         let verbatim = verbatim.filter(|(from, to)| index.text.get(*from..*to) == Some(text));
+        // The signs of a verbatim text are its own, whatever follows them.
+        let has_signs = verbatim.is_some() && !own.is_empty();
+        if !has_signs && own != signs(&index.text, size(range.start), size(range.end)) {
+            continue;
+        }
         // The signs belong to the number and to the word.
         let sign = sign(&index.text, size(range.start)).filter(|_| !index.is_border(size(range.start)));
         let end = range.end + offset(signs_after(&index.text, size(range.end)).len());

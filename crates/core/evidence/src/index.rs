@@ -293,32 +293,47 @@ impl<'t> Index<'t> {
                     next.map(|_| (self.word(token + index), self.gap(token + index)))
                 })
             };
-            let mut found = within(first.line + 1);
-            if !self.is_in_line(token, &found) {
-                found = within(first.line);
+            let mut add = |found: date::Found| {
+                let last = found.words.checked_sub(1).map(|words| token + words);
+                if let Some(range) = last.and_then(|last| self.range(token, last)) {
+                    dates.extend(found.dates.into_iter().map(|date| (date, range)));
+                }
+            };
+            let found = within(first.line + 1);
+            if let Some(last) = self.line_end(token, found.words) {
+                add(within(first.line));
+                if !self.goes_on(token, last, &found) {
+                    continue;
+                }
             }
-            if let Some(range) = found.words.checked_sub(1).and_then(|words| self.range(token, token + words))
-            {
-                dates.extend(found.dates.into_iter().map(|date| (date, range)));
-            }
+            add(found);
         }
         dates.sort_unstable_by_key(|(date, range): &(Date, Range)| (*date, range.start, range.end));
         self.dates = dates;
     }
 
-    /// Returns whether a date that begins with a token ends in its line, or may go on in the next one: a full date after a word in running text,
-    /// or after one of its own marks. Lines with a number or a month each are rows.
-    fn is_in_line(&self, token: usize, found: &date::Found) -> bool {
+    /// Returns the last token of a line among so many words; `None` if they stand in one line.
+    fn line_end(&self, token: usize, words: usize) -> Option<usize> {
         let line = |token: usize| self.tokens.get(token).map(|token| token.line);
-        let mut words = token..token + found.words.saturating_sub(1);
-        let Some(last) = words.find(|at| line(*at) != line(at + 1)) else { return true };
-        let is_running = token.checked_sub(1).is_some_and(|before| {
-            self.tokens.get(before).is_some_and(|before| before.kind != Kind::Digits)
-                && line(before) == line(token)
-                && !is_cell_break(self.gap(before))
-        });
+        (token..token + words.saturating_sub(1)).find(|at| line(*at) != line(at + 1))
+    }
+
+    /// Returns whether a date goes on in the line after its token `last`: a full date after a word in running text, or after one of its own
+    /// marks. Lines with a number or a month each are rows, and a mark before a word begins an item.
+    fn goes_on(&self, token: usize, last: usize, found: &date::Found) -> bool {
+        let gap = self.gap(last);
+        let begins = gap.split_once('\n').is_some_and(|(_, next)| next.trim().is_empty());
         let is_full = found.dates.iter().all(|date| date.0 > 0 && date.2 > 0);
-        is_full && (is_running || self.gap(last).starts_with(['.', '-', '/']))
+        let before = token.checked_sub(1).filter(|before| {
+            self.tokens.get(*before).is_some_and(|before| before.kind != Kind::Digits)
+                && self.line_end(*before, 2).is_none()
+                && !is_cell_break(self.gap(*before))
+                && !self.gap(*before).contains(':')
+        });
+        // A number at the end of a line is a day only behind the word for one.
+        let is_day = last == token && self.tokens.get(token).is_some_and(|it| it.kind == Kind::Digits);
+        let is_running = before.is_some_and(|before| !is_day || date::is_before_day(self.word(before)));
+        begins && is_full && (is_running || gap.starts_with(['.', '-', '/']))
     }
 
     /// Returns whether a range of bytes begins and ends at borders of words and numbers: a value inside of a longer word is another word.

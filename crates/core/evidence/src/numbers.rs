@@ -120,7 +120,8 @@ impl Index<'_> {
                 || is_currency(c.encode_utf8(&mut [0; 4]))
         };
         let is_mark = before.is_some_and(|before| {
-            before.chars().next_back().is_none_or(is_free)
+            // Points in a row lead to a number.
+            (before.chars().next_back().is_none_or(is_free) && !before.trim_end().ends_with('.'))
                 || before.ends_with(',') && self.is_cell_comma(offset(before.len() - 1))
         });
         start - u32::from(is_mark)

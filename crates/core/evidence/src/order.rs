@@ -21,7 +21,8 @@ pub(crate) struct Window {
 pub(crate) fn place(windows: &[Vec<Window>]) -> Vec<Option<Window>> {
     let (sum, mut chosen) = in_order(windows.iter());
     let (descending, mut reversed) = in_order(windows.iter().rev());
-    if descending > sum {
+    // The order of the text is the usual one.
+    if descending - OUT_OF_ORDER / 2.0 > sum {
         reversed.reverse();
         chosen = reversed;
     }

@@ -177,14 +177,18 @@ pub(crate) fn has_clitics(c: char) -> bool {
     matches!(c, '\u{590}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
 }
 
-/// Returns the signs that belong to the word before an offset, as in `C++`, `C#` and `A+`: it is another word without them. A single one before a
-/// letter or a digit joins two words.
+/// Returns the signs that belong to the word before an offset, as in `C++`, `C#` and `A+`: it is another word without them. A single sign
+/// belongs to a single letter that does not go on behind it: `years+`, `10M+`, `PO#` and `A+ve` have none.
 pub(crate) fn signs_after(text: &str, at: usize) -> &str {
     let (before, after) = text.split_at_checked(at).unwrap_or_default();
     let count = after.bytes().take(3).take_while(|byte| matches!(byte, b'+' | b'#')).count();
     let (signs, rest) = after.split_at(count);
-    let joins = count == 1 && rest.starts_with(char::is_alphanumeric);
-    if joins || count > 2 || !before.ends_with(char::is_alphabetic) { "" } else { signs }
+    let others = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let is_alone =
+        before.len() - others.len() == 1 && !(count == 1 && rest.starts_with(char::is_alphanumeric));
+    let is_word =
+        others.len() < before.len() && !others.ends_with(|c: char| c.is_alphanumeric() || "+#".contains(c));
+    if is_word && (signs == "++" || count == 1 && is_alone) { signs } else { "" }
 }
 
 /// Returns the decimal digit that a character of any script represents.

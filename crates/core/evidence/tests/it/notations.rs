@@ -27,6 +27,7 @@ fn values_are_found_in_their_notations() {
         ("About 2.5 million people", json!(2_500_000), Status::Normalised, "2.5 million"),
         ("Dose .5 mg", json!(0.5), Status::Normalised, ".5"),
         ("Dose .5 mg", json!(".5 mg"), Status::Exact, ".5 mg"),
+        ("Introduction . . . . .5", json!(5), Status::Exact, "5"),
         ("between -.25 and .75", json!(-0.25), Status::Normalised, "-.25"),
         (".125 inches", json!(0.125), Status::Normalised, ".125"),
         ("for $.99 each", json!(0.99), Status::Normalised, ".99"),
@@ -88,6 +89,12 @@ fn a_date_may_go_on_in_the_next_line() {
         ("2023 3\nMarch 2024", "2024-03-03", ""),
         ("| a | 3 |\n| March 2024 |", "2024-03-03", ""),
         ("a,b,3\nMarch 2024,c,d\n", "2024-03-03", ""),
+        ("Invoices: 12\nMarch 2024\n", "2024-03-12", ""),
+        ("Room 3\nMay 2024 revenue", "2024-05-03", ""),
+        ("see page 5\n- March 2024 report", "2024-03-05", ""),
+        // What stands in the line is a date, too.
+        ("Meeting on 3 March\n- 15 people came", "2024-03-03", "3 March"),
+        ("on 5 May\n2024 units were sold", "2023-05-05", "5 May"),
     ] {
         assert_eq!(found(text, &json!(date)).1, place, "{date} in {text}");
     }
@@ -171,6 +178,14 @@ fn a_word_with_signs_is_another_word() {
         ("Call +49 30 12", "49 30 12", true),
         ("ages 5+", "5", true),
         ("page#section", "page", true),
+        ("ARR of $10M+", "$10M", true),
+        ("Salary 50k+ a year", "50k", true),
+        ("5 years+ of experience", "5 years", true),
+        ("++Title++", "Title", true),
+        ("PO# 12345", "PO 12345", true),
+        ("12 Main St Apt# 4B", "12 Main St, Apt 4B", true),
+        ("Blood group: A+ve", "A+", true),
+        ("Uses C#12", "C#", true),
     ] {
         assert_eq!(states(text, &json!(value)), expected, "{value} in {text}");
         assert_eq!(found(text, &json!(value)).0 != Status::NotFound, expected, "{value} in {text}");

@@ -75,6 +75,18 @@ fn a_record_stands_where_most_of_its_values_stand_together() {
     }
 }
 
+#[test]
+fn records_that_stand_as_well_in_both_orders_follow_the_text() {
+    let text = "Order A-1\nAnn approved\nBob approved\nAnn approved\nOrder A-2\nEve approved\n";
+    let event = |who: &str| json!({"who": who, "what": "approved"});
+    let value = json!({"orders": [
+        {"id": "A-1", "events": [event("Bob"), event("Ann")]}, {"id": "A-2", "events": [event("Eve")]}
+    ]});
+    let rows = |from: usize| [0, 1].map(|it| starts(text, &value)[from + it]);
+    assert_eq!(rows(1), [23, 27], "who and what of Bob, in the order of names");
+    assert_eq!(rows(3), [36, 40]);
+}
+
 /// Returns the offsets of the chosen places.
 fn starts(text: &str, value: &Value) -> Vec<usize> {
     Index::new(text).evidence(value, None).iter().map(|it| it.spans[0].start).collect()
