@@ -217,17 +217,21 @@ fn a_view_shows_a_ledger_without_changing_it_and_serves_nothing_else() {
     }
 }
 
+/// A configuration with a name for its target.
+#[cfg(unix)]
+fn named(server: &Server, alias: &str) -> String {
+    format!(
+        "[providers.primary]\nkind = \"openai\"\nmodel = \"m\"\nstream = false\napi_key_env = \"\"\nbase_url = \"{}\"\n\
+         [aliases]\n{alias} = \"primary\"\n",
+        server.url()
+    )
+}
+
 #[test]
 #[cfg(unix)]
 fn a_hangup_reads_the_configuration_again_and_no_request_is_lost() {
     let server = upstream();
-    let text = |url: &str, alias: &str| {
-        format!(
-            "[providers.primary]\nkind = \"openai\"\nmodel = \"m\"\nstream = false\napi_key_env = \"\"\nbase_url = \"{url}\"\n\
-             [aliases]\n{alias} = \"primary\"\n"
-        )
-    };
-    let path = temporary("serve-reload.toml", text(&server.url(), "before"));
+    let path = temporary("serve-reload.toml", named(&server, "before"));
     let mut serving = Serving::start(&["--config", &path]);
     let hangup = || {
         let id = serving.child.id().to_string();
@@ -249,7 +253,7 @@ fn a_hangup_reads_the_configuration_again_and_no_request_is_lost() {
             }
             count
         });
-        std::fs::write(&path, text(&server.url(), "after")).unwrap();
+        std::fs::write(&path, named(&server, "after")).unwrap();
         hangup();
         while asked("after") != 200 {}
         assert_eq!(asked("before"), 404);
@@ -273,22 +277,22 @@ fn a_broken_file_of_a_contract_leaves_its_last_version_in_use_and_is_reported() 
     let file = contracts.join("person.json");
     let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
     std::fs::write(&file, schema.to_string()).unwrap();
-    let mut serving =
-        Serving::start(&["--config", &config(&server), "--contracts", &contracts.display().to_string()]);
-    let asked = |serving: &Serving| {
-        let body = json!({"contract": "person", "input": "Maria, 34"});
+    let path = temporary("serve-contracts.toml", named(&server, "before"));
+    let mut serving = Serving::start(&["--config", &path, "--contracts", &contracts.display().to_string()]);
+    let asked = |target: &str| {
+        let body = json!({"contract": "person", "input": "Maria, 34", "targets": [target]});
         post(&serving.address, "/v1/extract", "any", "", &body).unwrap()
     };
-    let (status, answer) = asked(&serving);
+    let (status, answer) = asked("before");
     assert!(status == 200 && !answer.contains("its last version is used"), "{status} {answer}");
     std::fs::write(&file, &schema.to_string()[..30]).unwrap();
-    for _ in 0..2 {
-        let (status, answer) = asked(&serving);
-        assert!(status == 200 && answer.contains("its last version is used"), "{status} {answer}");
-        let id = serving.child.id().to_string();
-        assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
-        std::thread::sleep(std::time::Duration::from_millis(300));
-    }
+    let (status, answer) = asked("before");
+    assert!(status == 200 && answer.contains("its last version is used"), "{status} {answer}");
+    std::fs::write(&path, named(&server, "after")).unwrap();
+    let id = serving.child.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+    while asked("after").0 != 200 {}
+    assert!(asked("after").1.contains("its last version is used"));
     let log = serving.ended();
     assert!(log.contains("the contract person stays as it was: ") && log.contains("person.json"), "{log}");
 }

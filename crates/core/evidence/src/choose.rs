@@ -1,8 +1,8 @@
 //! The choice among several places of the same value.
 //!
-//! Lists are solved first: each item gets the place of its record, its *anchor*, where most of its leaves stand together, and of equal places
-//! so that the records follow each other in the order of the items. Then each record chooses the places of its leaves near its anchor. Objects follow, then the root. A second pass
-//! knows which places the other records have taken.
+//! Lists are solved first: each item gets the place of its record, its *anchor*, where most of its leaves stand together; of equal places,
+//! so that the records follow each other in the order of the items. Then each record chooses the places of its leaves near its anchor.
+//! Objects follow, then the root. A second pass knows which places the other records have taken.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ const MAX_ANCHORS_OF_LIST: usize = 200_000;
 const NEAR: usize = 5;
 /// The maximum number of places of a leaf that are scored.
 const MAX_SCORED: usize = 128;
-/// The maximum number of leaves of an object, from which on no columns of others are collected.
+/// The maximum number of leaves of an object whose columns attract its other leaves.
 const MAX_BELOW: usize = 100;
 /// The nearness below which a place does not belong to a record.
 const FAR: f64 = 0.25;
