@@ -1,8 +1,8 @@
-"""Extracts the arguments of functions with instructor: the peer of `cargo evals extraction --sides instructor`.
+"""Extracts values with instructor: the peer of `cargo evals extraction --sides instructor`.
 
     python3 measure/peers/arguments.py BASE_URL MODEL TEMPERATURE MAX_TOKENS < rows.jsonl
 
-Rows are {"id", "input", "schema"}; for each one a line {"value" or "error", "calls", "output"} is printed at once. The models of
+Rows are {"messages", "schema"}; for each one a line {"value" or "error", "calls", "output"} is printed at once. The models of
 pydantic are made from the JSON Schemas, with all keywords that both have, and unknown members are refused as the schemas do. It
 installs the packages of PyPI into a temporary environment (or uses those of PEERS_PYTHON).
 """
@@ -67,7 +67,7 @@ def extract(base_url, model, temperature, max_tokens):
             value = client.chat.completions.create(
                 model=model,
                 response_model=type_of(row["schema"], "answer"),
-                messages=[{"role": "user", "content": row["input"]}],
+                messages=row["messages"],
                 temperature=float(temperature),
                 max_tokens=int(max_tokens),
                 max_retries=3,

@@ -1,5 +1,6 @@
-//! `cargo evals extraction`: arguments of functions, extracted by a real model and compared with the values that people accept.
+//! `cargo evals extraction`: arguments of functions and entities, extracted by a real model and compared with the values that people accept.
 
+use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,30 +15,29 @@ use serde_json::{Value, json};
 
 use crate::accepted::is_accepted;
 use crate::bench::runtime;
-use crate::corpora::{rows, text};
-use crate::mixed::{STEP, mixed};
+use crate::corpora::text;
+use crate::data::{Data, Drawn, entities, f1, grounded_texts, hits};
 use crate::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The rows, each with `messages`, `function`, `schema` and `accepted`
-    #[arg(long, default_value = "../shared/corpora/extraction_bfcl.jsonl")]
-    rows: PathBuf,
+    /// The data
+    #[arg(long, value_enum, default_value = "functions")]
+    data: Data,
+    #[command(flatten)]
+    drawn: Drawn,
     /// The configuration with the model
     #[arg(long, default_value = "examples/servers.toml")]
     config: PathBuf,
     /// A provider, list or alias of the configuration
     #[arg(long, default_value = "llama-server")]
     provider: String,
-    /// The number of rows
-    #[arg(long, default_value_t = 100)]
-    count: usize,
-    /// The seed by which the rows are drawn from the file
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
     /// The sides to ask, one after another
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["raw", "formwork", "in-process"])]
     sides: Vec<Side>,
+    /// Formwork's sides have the rule `grounded` on all texts that the schema does not list
+    #[arg(long)]
+    grounded: bool,
     /// The temperature of all calls, 0 to 2
     #[arg(long, default_value_t = 0.0)]
     temperature: f64,
@@ -60,6 +60,8 @@ enum Side {
     InProcess,
     /// instructor of PyPI over the server, with up to three retries (needs Python and PyPI)
     Instructor,
+    /// `LangExtract` of PyPI over the server, for entities with examples (needs Python and PyPI)
+    LangExtract,
 }
 
 #[derive(Default)]
@@ -67,6 +69,10 @@ struct Score {
     rows: usize,
     valid: usize,
     right: usize,
+    /// The entities that are right, all of the answers, and all of the gold.
+    hits: usize,
+    given: usize,
+    wanted: usize,
     calls: usize,
     output: u64,
 }
@@ -80,34 +86,27 @@ struct Extracted {
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let runtime = runtime().map_err(|error| format!("the runtime cannot be started: {error}"))?;
-    let rows = drawn(rows(&args.rows)?, args.count, args.seed);
-    println!("{} rows by seed {}, temperature {}:", rows.len(), args.seed, args.temperature);
+    let (rows, examples) = args.drawn.read(args.data)?;
+    println!(
+        "{:?}, {} rows by seed {}, temperature {}:",
+        args.data,
+        rows.len(),
+        args.drawn.seed,
+        args.temperature
+    );
     for side in &args.sides {
-        let score = runtime.block_on(args.score(*side, &rows))?;
-        let Score { rows, valid, right, calls, output } = score;
-        let each =
-            output.checked_div(right as u64).map_or_else(|| "none".to_owned(), |each| each.to_string());
-        println!(
-            "{side:?}: {rows} rows, {valid} valid, {right} right, {calls} calls, {output} output tokens, {each} for each right answer"
-        );
+        let score = runtime.block_on(args.score(*side, &rows, &examples))?;
+        println!("{side:?}: {score}");
     }
     Ok(())
 }
 
-/// Returns `count` of the rows, drawn by a seed, in the order of the file.
-fn drawn(rows: Vec<Value>, count: usize, seed: u64) -> Vec<Value> {
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|index| mixed((seed << 32 | *index as u64).wrapping_mul(STEP)));
-    order.truncate(count);
-    let is_drawn = |(index, row): (usize, Value)| order.contains(&index).then_some(row);
-    rows.into_iter().enumerate().filter_map(is_drawn).collect()
-}
-
 impl Args {
-    async fn score(&self, side: Side, rows: &[Value]) -> Result<Score, String> {
+    async fn score(&self, side: Side, rows: &[Value], examples: &[Value]) -> Result<Score, String> {
         let backends = match side {
             Side::Raw => Vec::new(),
-            Side::Instructor => return self.score_instructor(rows),
+            Side::Instructor => return self.score_peer("arguments.py", rows, examples),
+            Side::LangExtract => return self.score_peer("entities.py", rows, examples),
             Side::Formwork => backends(&self.config, &self.provider).await?,
             Side::InProcess => {
                 let config = Config::from_toml("[providers.default]\nkind = \"local\"\n");
@@ -117,22 +116,37 @@ impl Args {
         let mut score = Score::default();
         for row in rows {
             let extracted = match side {
-                Side::Raw => self.ask_server(row).await?,
-                _ => self.extract(&backends, row).await?,
+                Side::Raw => self.ask_server(row, examples).await?,
+                _ => self.extract(&backends, row, examples).await?,
             };
-            score.add(row, &extracted, self.verbose);
+            score.add(self, row, &extracted);
         }
         Ok(score)
     }
 
-    async fn extract(&self, backends: &[Backend], row: &Value) -> Result<Extracted, String> {
+    async fn extract(
+        &self,
+        backends: &[Backend],
+        row: &Value,
+        examples: &[Value],
+    ) -> Result<Extracted, String> {
         let config = Config::load(&self.config).map_err(|error| error.to_string())?;
-        let builder = Extractor::<Value>::for_document(text(&row["function"], "name"), row["schema"].clone());
+        let builder = Extractor::<Value>::for_document(self.data.name(row), row["schema"].clone());
         let builder = config.defaults().apply(builder).with_temperature(self.temperature);
-        let builder = builder.with_max_tokens(self.max_tokens);
+        let mut builder = builder.with_max_tokens(self.max_tokens);
+        let (system, input) = self.asked(row);
+        if let Some(system) = system {
+            builder = builder.with_system(system);
+        }
+        for example in examples {
+            builder = builder.with_example(text(example, "input"), &example["answer"]);
+        }
+        if self.grounded {
+            builder = builder.with_rules(grounded_texts(&row["schema"]));
+        }
         let builder = backends.iter().cloned().fold(builder, |builder, target| builder.with_target(target));
         let extractor = builder.build().map_err(|error| format!("{}: {error}", text(row, "id")))?;
-        let extracted = extractor.extract(input(row)).await;
+        let extracted = extractor.extract(input).await;
         let (calls, usage) = match &extracted {
             Ok(outcome) => (outcome.calls().len(), outcome.usage()),
             Err(error) => (error.calls().len(), error.usage()),
@@ -149,8 +163,28 @@ impl Args {
         section.read().map_err(|error| error.to_string())
     }
 
-    /// Returns the score of instructor over the server, whose values are judged by the same measure.
-    fn score_instructor(&self, rows: &[Value]) -> Result<Score, String> {
+    /// Returns the system message and the text that a model gets. The description of a function precedes its dialogue.
+    fn asked<'a>(&self, row: &'a Value) -> (Option<&'a str>, String) {
+        let (system, input) = (self.data.system(row), self.data.input(row));
+        match self.data {
+            Data::Entities => (Some(system), input),
+            Data::Functions => (None, format!("{system}\n{input}")),
+        }
+    }
+
+    /// Returns the messages of a request: the task, the examples and the text.
+    fn messages(&self, row: &Value, examples: &[Value]) -> Vec<Value> {
+        let (system, input) = self.asked(row);
+        let message = |role: &str, content: &str| json!({"role": role, "content": content});
+        let system = system.map(|system| message("system", system)).into_iter();
+        let examples = examples.iter().flat_map(|example| {
+            [message("user", text(example, "input")), message("assistant", &example["answer"].to_string())]
+        });
+        system.chain(examples).chain([message("user", &input)]).collect()
+    }
+
+    /// Returns the score of a program of `peers` over the server, whose values are judged by the same measure.
+    fn score_peer(&self, script: &str, rows: &[Value], examples: &[Value]) -> Result<Score, String> {
         #[derive(Deserialize)]
         struct Answer {
             value: Option<Value>,
@@ -161,13 +195,15 @@ impl Args {
         }
         let Server { base_url, model } = self.server()?;
         let mut command = Command::new("python3");
-        command.arg(workspace::root().join("measure/peers/arguments.py")).args([&base_url, &model]);
+        command.arg(workspace::root().join("measure/peers").join(script)).args([&base_url, &model]);
         command.args([self.temperature.to_string(), self.max_tokens.to_string()]);
         let failed = |error: std::io::Error| format!("python3: {error}");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let mut lines = String::new();
         for row in rows {
-            let row = json!({"id": row["id"], "input": input(row), "schema": row["schema"]});
+            let (system, input) = self.asked(row);
+            let messages = self.messages(row, examples);
+            let row = json!({"messages": messages, "schema": row["schema"], "system": system, "input": input, "examples": examples});
             lines.push_str(&format!("{row}\n"));
         }
         // The script reads a row only when the one before it is answered.
@@ -177,27 +213,27 @@ impl Args {
         writer.join().map_err(|_| "the rows cannot be written")?.map_err(failed)?;
         let answers = String::from_utf8_lossy(&output.stdout);
         if answers.lines().count() != rows.len() {
-            return Err(format!("instructor answered {} of {} rows", answers.lines().count(), rows.len()));
+            return Err(format!("{script} answered {} of {} rows", answers.lines().count(), rows.len()));
         }
         let mut score = Score::default();
         for (row, line) in rows.iter().zip(answers.lines()) {
             let Answer { value, error, calls, output } =
                 serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
             let value = value.ok_or(error).and_then(|value| judged(row, value));
-            score.add(row, &Extracted { value, calls, output }, self.verbose);
+            score.add(self, row, &Extracted { value, calls, output });
         }
         Ok(score)
     }
 
     /// Sends one request without Formwork to the server of the provider.
-    async fn ask_server(&self, row: &Value) -> Result<Extracted, String> {
+    async fn ask_server(&self, row: &Value, examples: &[Value]) -> Result<Extracted, String> {
         let Server { base_url, model } = self.server()?;
         // reqwest panics without a default crypto provider; an error means that there is one already.
         _ = rustls::crypto::ring::default_provider().install_default();
         let schema = json!({"name": "answer", "strict": true, "schema": row["schema"]});
         let body = json!({
             "model": model,
-            "messages": [{"role": "user", "content": input(row)}],
+            "messages": self.messages(row, examples),
             "response_format": {"type": "json_schema", "json_schema": schema},
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
@@ -233,13 +269,6 @@ fn judged(row: &Value, value: Value) -> Result<Value, String> {
     judged.first().map_or(Ok(value), |violation| Err(violation.to_string()))
 }
 
-/// Returns the text that a model gets: the description of the function, and the dialogue.
-fn input(row: &Value) -> String {
-    let question = row["messages"].as_array().into_iter().flatten().map(|message| text(message, "content"));
-    let question = question.collect::<Vec<_>>().join("\n");
-    format!("{}\n{question}", text(&row["function"], "description"))
-}
-
 /// Returns the targets of a name in a configuration, with no memory of earlier runs.
 pub(crate) async fn backends(file: &Path, name: &str) -> Result<Vec<Backend>, String> {
     of_config(&Config::load(file).map_err(|error| error.to_string())?, name).await
@@ -258,14 +287,25 @@ async fn of_config(config: &Config, name: &str) -> Result<Vec<Backend>, String> 
 }
 
 impl Score {
-    fn add(&mut self, row: &Value, Extracted { value, calls, output }: &Extracted, is_verbose: bool) {
-        let is_right = value.as_ref().is_ok_and(|value| is_accepted(value, &row["accepted"]));
+    fn add(&mut self, args: &Args, row: &Value, Extracted { value, calls, output }: &Extracted) {
+        let is_right = match args.data {
+            Data::Functions => value.as_ref().is_ok_and(|value| is_accepted(value, &row["accepted"])),
+            Data::Entities => {
+                let hits = value.as_ref().map_or_else(|_| Vec::new(), |value| hits(value, &row["gold"]));
+                let (right, wanted) =
+                    (hits.iter().filter(|hit| **hit).count(), entities(&row["gold"]).count());
+                self.hits += right;
+                self.given += hits.len();
+                self.wanted += wanted;
+                value.is_ok() && right == wanted && right == hits.len()
+            }
+        };
         self.rows += 1;
         self.valid += usize::from(value.is_ok());
         self.right += usize::from(is_right);
         self.calls += calls;
         self.output += output;
-        if is_verbose {
+        if args.verbose {
             let result = match (value, is_right) {
                 (Ok(_), true) => "right",
                 (Ok(_), false) => "wrong",
@@ -273,6 +313,22 @@ impl Score {
             };
             let told = value.as_ref().map_or_else(Clone::clone, ToString::to_string);
             println!("{} {result} {calls} {output} {told}", text(row, "id"));
+        }
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, valid, right, hits, given, wanted, calls, output } = *self;
+        write!(to, "{rows} rows, {valid} valid, {right} right, {calls} calls, {output} output tokens, ")?;
+        if wanted > 0 {
+            let share = |all: usize| 100.0 * hits as f64 / all.max(1) as f64;
+            let (precision, recall, both) = (share(given), share(wanted), f1(hits, given, wanted));
+            return write!(to, "precision {precision:.1} %, recall {recall:.1} %, micro F1 {both:.1} %");
+        }
+        match output.checked_div(right as u64) {
+            Some(each) => write!(to, "{each} for each right answer"),
+            None => to.write_str("no right answer"),
         }
     }
 }

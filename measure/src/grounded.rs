@@ -3,11 +3,9 @@
 //! Both answers to a row come from the same model and prompt at one temperature; under the rule, the model writes texts only along the words of
 //! the input. The tables also show how well the log probabilities of the tokens tell right values from wrong ones (AUROC).
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::ValueEnum;
-use formwork_core::{JsonPath, Outcome, Rule, Segment, Usage};
+use formwork_core::{JsonPath, Outcome, Segment, Usage};
 use formwork_eval::auroc;
 use formwork_evidence::{Counterpart, Index, counterparts};
 use formwork_extract::Extractor;
@@ -16,43 +14,25 @@ use serde_json::Value;
 
 use crate::accepted::{is_accepted, is_accepted_member};
 use crate::bench::runtime;
-use crate::corpora::{rows, text};
-use crate::mixed::{STEP, mixed};
+use crate::corpora::text;
+use crate::data::{Data, Drawn, entities, f1, grounded_texts, hits};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The data
     #[arg(long, value_enum)]
     data: Data,
-    /// The folder with `extraction_conllpp.jsonl` and `extraction_bfcl.jsonl`
-    #[arg(long, default_value = "../shared/corpora")]
-    folder: PathBuf,
+    #[command(flatten)]
+    drawn: Drawn,
     /// A known model of the local engine, or the path of a GGUF file
     #[arg(long, default_value = "default")]
     model: String,
-    /// The number of rows, drawn by the seed
-    #[arg(long, default_value_t = 100)]
-    count: usize,
-    /// The seed of the drawing
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// A file with examples that precede each row: lines with `input` and `answer` [default: no examples]
-    #[arg(long, value_name = "FILE")]
-    examples: Option<PathBuf>,
     /// The temperature of all calls, 0 to 2
     #[arg(long, default_value_t = 0.0)]
     temperature: f64,
     /// Print each row: its results, values and output tokens
     #[arg(short, long)]
     verbose: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Data {
-    /// Persons, organizations, locations and others in sentences of news
-    Entities,
-    /// Arguments of functions in questions
-    Functions,
 }
 
 /// The results of one configuration.
@@ -75,13 +55,7 @@ struct Arm {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    let file = match args.data {
-        Data::Entities => "extraction_conllpp.jsonl",
-        Data::Functions => "extraction_bfcl.jsonl",
-    };
-    let mut rows = rows(&args.folder.join(file))?;
-    draw(&mut rows, args.count, args.seed);
-    let examples = args.examples.as_deref().map(crate::corpora::rows).transpose()?.unwrap_or_default();
+    let (rows, examples) = args.drawn.read(args.data)?;
     let options = LocalOptions::new().with_model(args.model.as_str());
     let local = Arc::new(Local::open(options).map_err(|error| error.to_string())?);
     let runtime = runtime().map_err(|error| format!("the runtime cannot be started: {error}"))?;
@@ -91,33 +65,15 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             runtime.block_on(arm.row(args, &local, &examples, row, is_grounded))?;
         }
     }
-    println!("{:?}, {} rows by seed {}, temperature {}", args.data, rows.len(), args.seed, args.temperature);
+    println!(
+        "{:?}, {} rows by seed {}, temperature {}",
+        args.data,
+        rows.len(),
+        args.drawn.seed,
+        args.temperature
+    );
     arms.iter().zip(["off", "on"]).for_each(|(arm, name)| arm.print(name));
     Ok(())
-}
-
-/// Keeps `count` rows, drawn by a seed (the first steps of a Fisher-Yates shuffle).
-fn draw(rows: &mut Vec<Value>, count: usize, seed: u64) {
-    let mut state = mixed(seed);
-    for at in 0..count.min(rows.len()) {
-        state = state.wrapping_add(STEP);
-        let left = (rows.len() - at) as u64;
-        rows.swap(at, at + usize::try_from(mixed(state) % left).unwrap_or_default());
-    }
-    rows.truncate(count);
-}
-
-/// Adds a rule for each text of a schema that the schema does not list.
-fn texts(part: &Value, path: &str, rules: &mut Vec<Rule>) {
-    if part["type"] == "string" && part.get("enum").is_none() {
-        rules.extend(path.parse().map(Rule::grounded));
-    }
-    for (name, member) in part["properties"].as_object().into_iter().flatten() {
-        texts(member, &JsonPath::root().key(name).to_string().replacen('$', path, 1), rules);
-    }
-    if let Some(items) = part.get("items") {
-        texts(items, &format!("{path}[*]"), rules);
-    }
 }
 
 impl Arm {
@@ -129,39 +85,27 @@ impl Arm {
         row: &Value,
         is_grounded: bool,
     ) -> Result<(), String> {
-        let name = row["function"]["name"].as_str().unwrap_or("entities");
-        let mut builder = Extractor::<Value>::for_document(name, row["schema"].clone())
+        // The text is the question alone: no argument is a word of the function's description.
+        let input = args.data.input(row);
+        let mut builder = Extractor::<Value>::for_document(args.data.name(row), row["schema"].clone())
             .with_target(Arc::clone(local))
             .with_temperature(args.temperature)
-            .with_max_tokens(512);
-        // The text is the question alone: no argument is a word of the function's description.
-        let system = row["system"].as_str().or_else(|| row["function"]["description"].as_str());
-        if let Some(system) = system {
-            builder = builder.with_system(system);
-        }
+            .with_max_tokens(512)
+            .with_system(args.data.system(row));
         for example in examples {
             builder = builder.with_example(text(example, "input"), &example["answer"]);
         }
         if is_grounded {
-            let mut rules = Vec::new();
-            texts(&row["schema"], "$", &mut rules);
-            builder = builder.with_rules(rules);
+            builder = builder.with_rules(grounded_texts(&row["schema"]));
         }
         let extractor = builder.build().map_err(|error| format!("{}: {error}", text(row, "id")))?;
-        let input = match args.data {
-            Data::Entities => text(row, "text").to_owned(),
-            Data::Functions => {
-                let messages = row["messages"].as_array().into_iter().flatten();
-                messages.map(|message| text(message, "content")).collect::<Vec<_>>().join("\n")
-            }
-        };
         let source = input.clone();
         let extracted = extractor.extract(input).await;
         let usage = extracted.as_ref().map_or_else(|error| error.usage(), Outcome::usage);
         self.usage = self.usage.plus(usage);
         self.rows += 1;
         let is_right = match args.data {
-            Data::Entities => self.entities(extracted.as_ref().ok(), &row["gold"]),
+            Data::Entities => self.named(extracted.as_ref().ok(), &row["gold"]),
             Data::Functions => {
                 self.arguments(extracted.as_ref().ok(), &row["accepted"], &Index::new(&source))
             }
@@ -178,23 +122,17 @@ impl Arm {
     }
 
     /// Scores pairs of type and text; returns whether the answer is the gold.
-    fn entities(&mut self, outcome: Option<&Outcome<Value>>, gold: &Value) -> bool {
-        let mut left: Vec<(&str, &Value)> = pairs(gold).collect();
-        let wanted = left.len();
+    fn named(&mut self, outcome: Option<&Outcome<Value>>, gold: &Value) -> bool {
+        let wanted = entities(gold).count();
         self.wanted += wanted;
         let Some(outcome) = outcome else { return false };
-        let mut hits = Vec::new();
-        for pair in pairs(&outcome.value) {
-            let at = left.iter().position(|one| *one == pair);
-            at.map(|at| left.swap_remove(at));
-            hits.push(at.is_some());
-        }
+        let hits = hits(&outcome.value, gold);
         let right = hits.iter().filter(|hit| **hit).count();
-        let mut texts: Vec<&Value> = pairs(&outcome.value).map(|(_, text)| text).collect();
+        let mut texts: Vec<&Value> = entities(&outcome.value).map(|(_, text)| text).collect();
         texts.sort_unstable_by_key(|text| text.as_str());
         texts.dedup();
         self.texts += texts.len();
-        self.reachable += pairs(gold).filter(|(_, text)| texts.contains(text)).count();
+        self.reachable += entities(gold).filter(|(_, text)| texts.contains(text)).count();
         self.hits += right;
         self.given += hits.len();
         self.confidence(outcome, hits.iter().copied());
@@ -239,14 +177,14 @@ impl Arm {
         let f1 = match wanted {
             0 => format!(" ({reachable} with the best texts of the input)"),
             _ => {
-                let f1 = share(2 * hits, given + wanted);
+                let both = f1(*hits, *given, *wanted);
                 format!(
-                    ", precision {:.1} %, recall {:.1} %, micro F1 {f1:.1} % (each text once and in its list: {:.1} %, {:.1} %, {:.1} %)",
+                    ", precision {:.1} %, recall {:.1} %, micro F1 {both:.1} % (each text once and in its list: {:.1} %, {:.1} %, {:.1} %)",
                     share(*hits, *given),
                     share(*hits, *wanted),
                     share(*reachable, *texts),
                     share(*reachable, *wanted),
-                    share(2 * reachable, texts + wanted)
+                    f1(*reachable, *texts, *wanted)
                 )
             }
         };
@@ -278,32 +216,11 @@ fn with_best_texts(mut value: Value, accepted: &Value, input: &Index<'_>) -> Val
     value
 }
 
-/// Returns the entities of an answer with their types, in the order of the value.
-fn pairs(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let lists = value.as_object().into_iter().flatten();
-    lists.flat_map(|(name, list)| list.as_array().into_iter().flatten().map(move |one| (name.as_str(), one)))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_seed_draws_the_same_rows_and_another_one_others() {
-        let drawn = |seed| {
-            let mut rows: Vec<Value> = (0..50).map(Value::from).collect();
-            draw(&mut rows, 10, seed);
-            rows
-        };
-        assert_eq!(drawn(1), drawn(1));
-        assert_ne!(drawn(1), drawn(2));
-        let mut all = drawn(3);
-        all.sort_by_key(Value::as_u64);
-        all.dedup();
-        assert_eq!(all.len(), 10);
-    }
 
     #[test]
     fn wrong_texts_become_accepted_ones_of_the_input_and_nothing_else_changes() {
@@ -316,14 +233,5 @@ mod tests {
         );
         let hopeless = json!({"b": "near", "n": 3, "list": "Rome", "other": "x"});
         assert_eq!(best(hopeless.clone()), hopeless);
-    }
-
-    #[test]
-    fn texts_without_a_list_are_grounded() {
-        let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string", "enum": ["x"]},
-            "c d": {"type": "array", "items": {"type": "object", "properties": {"e": {"type": "string"}, "f": {"type": "integer"}}}}}});
-        let mut rules = Vec::new();
-        texts(&schema, "$", &mut rules);
-        assert_eq!(rules, ["$.a", "$['c d'][*].e"].map(|path| Rule::grounded(path.parse().unwrap())));
     }
 }

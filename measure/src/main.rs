@@ -5,6 +5,7 @@ mod bench;
 mod chaos;
 mod corpora;
 mod cpu;
+mod data;
 mod documents;
 mod extraction;
 mod grounded;
@@ -40,7 +41,7 @@ enum Evaluation {
     Corpora(corpora::Args),
     /// Score recorded answers about documents, merge them, and find doubtful values; no model is called
     Documents(documents::Args),
-    /// Extract arguments of functions by a real model, and count those that people accept
+    /// Extract arguments of functions or entities by a real model and its peers, and count those that people accept
     Extraction(extraction::Args),
     /// Extract entities and arguments of functions in process, with and without decoding along the text, and score the confidence
     Grounded(grounded::Args),

@@ -19,6 +19,9 @@ const EVIDENCE: f64 = 0.1;
 const BAD_FORM: f64 = 0.2;
 const ZERO: f64 = 0.4;
 
+/// The factor for a text after which its phrase goes on, if no phrase of its member's other texts does.
+const CUT: f64 = 0.2;
+
 /// The score of a value that needs no place in the input, by evidence alone.
 const NO_PLACE: f64 = 0.5;
 /// The least score of a value that stands in the input, by evidence alone: those of values that do not are lower.
@@ -37,7 +40,8 @@ pub struct LeafScore {
 /// its evidence in the input ([`Index::evidence`](crate::Index::evidence)). Another answer weighs as much as it agrees with the rest, so
 /// that one that differs everywhere says little. In a member, its other values weigh less the more of the items it alone has another
 /// value in, because one that writes all dates or names in its own way says little about each. A value that more leaves have than the
-/// input has places of it is supported by a share of a place, but more than one that is not in the input. A boolean, or a value that
+/// input has places of it is supported by a share of a place, but more than one that is not in the input. A text after which its phrase
+/// goes on is the more doubtful, the more of the texts of its member end where their phrases, cells or lines do. A boolean, or a value that
 /// the schema lists, needs no place in the input. Without other answers and without evidence, every score is 0.5.
 ///
 /// ```
@@ -116,6 +120,16 @@ fn scored(
     // A value that is not found has the mean of the shares, so that it is below those of its member that are.
     let of_shares =
         members.means(found.iter().zip(&shares).map(|(found, share)| found.map(|it| figure(it) * share)));
+    // Whether each text ends where its phrase does.
+    let ends: Vec<Option<bool>> = leaves
+        .iter()
+        .zip(found.iter().zip(&choices))
+        .map(|(leaf, (found, is_choice))| {
+            let is_text = leaf.value.is_string() && *found == Some(true) && !is_choice;
+            is_text.then(|| evidence.get(&leaf.path).is_none_or(|it| !it.has_more))
+        })
+        .collect();
+    let of_ends = members.means(ends.iter().map(|ends| ends.map(figure)));
     let of_agreed = members.means(agreed.iter().copied().map(Some));
     let score = |(nth, leaf): (usize, &Counterpart<'_>)| {
         let at = |all: &[f64]| all.get(nth).copied().unwrap_or_default();
@@ -125,7 +139,8 @@ fn scored(
                 // A heading may be the place of all rows below it.
                 let least = if choices.get(nth) == Some(&true) { NO_PLACE } else { SHARED };
                 let whole = drawn(1.0, at(&of_found));
-                (whole * at(&shares)).max(least.min(whole))
+                let cut = if ends.get(nth) == Some(&Some(false)) { (1.0 - CUT) * at(&of_ends) } else { 0.0 };
+                (whole * at(&shares)).max(least.min(whole)) * (1.0 - cut)
             }
             Some(false) => drawn(0.0, at(&of_shares)),
             None if others.is_empty() => NO_PLACE,

@@ -12,6 +12,7 @@ use crate::index::Index;
 use crate::numeral::Range;
 use crate::record::{Leaf, Records};
 use crate::status::Status;
+use crate::text::size;
 
 /// The maximum number of places of a leaf in its evidence.
 pub(crate) const MAX_SPANS: usize = 32;
@@ -38,6 +39,9 @@ pub struct Evidence {
     /// The places of the leaf: the chosen one first, then at most 31 others in the order of the input. A computed value has the places
     /// of the values that it is computed from.
     pub spans: Vec<Span>,
+    /// Whether the phrase of the chosen place goes on after it.
+    #[serde(skip)]
+    pub(crate) has_more: bool,
 }
 
 impl Index<'_> {
@@ -70,11 +74,11 @@ impl Index<'_> {
     fn of_leaf(&self, leaf: &Leaf, max: usize) -> Evidence {
         let path = leaf.path.clone();
         let Some(place) = leaf.chosen.and_then(|chosen| leaf.places.get(chosen)) else {
-            return Evidence { path, status: Status::NotFound, spans: Vec::new() };
+            return Evidence { path, status: Status::NotFound, spans: Vec::new(), has_more: false };
         };
         let status = leaf.status(self, place);
         if max == 0 {
-            return Evidence { path, status, spans: Vec::new() };
+            return Evidence { path, status, spans: Vec::new(), has_more: false };
         }
         // Other places that are no better than a word somewhere are not evidence.
         let mut others: Vec<_> =
@@ -83,7 +87,7 @@ impl Index<'_> {
         others.truncate(max - 1);
         others.sort_by_key(|it| it.range.start);
         let spans = std::iter::once(place).chain(others).map(|place| self.span(place.range)).collect();
-        Evidence { path, status, spans }
+        Evidence { path, status, spans, has_more: self.has_more(size(place.range.last)) }
     }
 
     fn span(&self, range: Range) -> Span {

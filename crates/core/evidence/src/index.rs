@@ -267,6 +267,14 @@ impl<'t> Index<'t> {
         until(to).saturating_sub(until(from))
     }
 
+    /// Returns whether the phrase of a token goes on after it: no end of a cell or sentence follows, nor a mark that separates phrases.
+    pub(crate) fn has_more(&self, token: usize) -> bool {
+        let gap = self.gap(token);
+        let is_end =
+            is_cell_break(gap) || is_sentence_end(gap) || gap.starts_with([',', ':', '،', '、', '，', '：']);
+        token + 1 < self.tokens.len() && !is_end
+    }
+
     /// Returns a line without its end.
     pub(crate) fn line(&self, line: usize) -> &str {
         let Some(start) = self.lines.get(line) else { return "" };

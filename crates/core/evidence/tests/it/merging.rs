@@ -143,6 +143,48 @@ fn an_answer_that_writes_a_member_in_its_own_way_makes_none_of_its_values_doubtf
 }
 
 #[test]
+fn a_text_after_which_its_phrase_goes_on_is_doubtful_among_texts_that_end_with_theirs() {
+    let of = |input: &str, names: &[&str], schema: Option<&Value>| {
+        let items: Vec<Value> = names.iter().map(|name| json!({"of": name})).collect();
+        let value = json!({"rows": items});
+        let evidence = Index::new(input).evidence(&value, schema);
+        scores(&value, &[], Some(&evidence), schema).iter().map(|it| it.score).collect::<Vec<_>>()
+    };
+    let whole = ["Rent of rooms", "Heat", "Taxes on land", "Water"];
+    let cut = ["Rent of rooms", "Heat", "Taxes", "Water"];
+    for input in [
+        "| Rent of rooms | 12 |\n| Heat | 13 |\n| Taxes on land | 14 |\n| Water | 15 |",
+        "Rent of rooms   12\nHeat            13\nTaxes on land   14\nWater           15",
+        "Rent of rooms,12\nHeat,13\nTaxes on land,14\nWater,15",
+        "Rent of rooms\nHeat\nTaxes on land\nWater",
+    ] {
+        assert_eq!(of(input, &whole, None), [1.0; 4], "{input}");
+        let scores = of(input, &cut, None);
+        assert!(scores[2] < 0.5 && [0, 1, 3].iter().all(|at| scores[*at] == 1.0), "{input}: {scores:?}");
+        let schema = json!({"properties": {"rows": {"items": {"properties": {"of": {"enum": cut}}}}}});
+        assert_eq!(
+            of(input, &cut, Some(&schema)),
+            [1.0; 4],
+            "a listed text is as long as the list says: {input}"
+        );
+    }
+    // Where every text stands within a sentence, none is cut; and the end of a sentence is an end, as the comma of a list.
+    assert_eq!(
+        of("The rent of rooms, the heat and taxes on land rose.", &["rent", "heat", "taxes"], None),
+        [1.0; 3]
+    );
+    assert_eq!(
+        of("They pay rent. They pay heat. They pay taxes.", &["rent", "heat", "taxes"], None),
+        [1.0; 3]
+    );
+    assert_eq!(
+        of("Paid: rent, heat, taxes and water.", &["rent", "heat", "taxes and water"], None),
+        [1.0; 3]
+    );
+    assert_eq!(of("Taxes on land 14", &["Taxes"], None), [1.0], "one text has no others beside it");
+}
+
+#[test]
 fn a_value_that_more_leaves_have_than_the_input_has_places_is_supported_by_a_share_of_a_place() {
     let of = |input: &str, value: Value, schema: Option<&Value>| {
         let evidence = Index::new(input).evidence(&value, schema);
