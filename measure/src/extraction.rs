@@ -9,7 +9,7 @@ use std::time::Duration;
 use formwork::config::{Config, Named, TargetList};
 use formwork::extract::{Backend, Extractor};
 use formwork::providers::Providers;
-use formwork_core::{Context, Contract, Inline};
+use formwork_core::{Coerce, Context, Contract, Inline, Rule};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -35,7 +35,8 @@ pub(crate) struct Args {
     /// The sides to ask, one after another
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["raw", "formwork", "in-process"])]
     sides: Vec<Side>,
-    /// Formwork's sides have the rule `grounded` on all texts that the schema does not list
+    /// Formwork's sides have the rule `grounded` on all texts that the schema does not list, and leave out the items of lists that violate
+    /// it, as the users of `LangExtract` do
     #[arg(long)]
     grounded: bool,
     /// The temperature of all calls, 0 to 2
@@ -131,7 +132,15 @@ impl Args {
         examples: &[Value],
     ) -> Result<Extracted, String> {
         let config = Config::load(&self.config).map_err(|error| error.to_string())?;
-        let builder = Extractor::<Value>::for_document(self.data.name(row), row["schema"].clone());
+        let (mut schema, mut rules) = (row["schema"].clone(), Vec::new());
+        if self.grounded {
+            rules = grounded_texts(&schema);
+            for path in rules.iter().flat_map(Rule::paths).filter(|path| path.to_string().ends_with(']')) {
+                let drop: Coerce = format!("{path}=drop").parse()?;
+                drop.declare(&mut schema);
+            }
+        }
+        let builder = Extractor::<Value>::for_document(self.data.name(row), schema).with_rules(rules);
         let builder = config.defaults().apply(builder).with_temperature(self.temperature);
         let mut builder = builder.with_max_tokens(self.max_tokens);
         let (system, input) = self.asked(row);
@@ -140,9 +149,6 @@ impl Args {
         }
         for example in examples {
             builder = builder.with_example(text(example, "input"), &example["answer"]);
-        }
-        if self.grounded {
-            builder = builder.with_rules(grounded_texts(&row["schema"]));
         }
         let builder = backends.iter().cloned().fold(builder, |builder, target| builder.with_target(target));
         let extractor = builder.build().map_err(|error| format!("{}: {error}", text(row, "id")))?;

@@ -23,8 +23,9 @@ pub(crate) struct Marks {
     #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub(crate) may_be_absent: Vec<Absent>,
     /// Set what is done with values that do not fit the schema: strict and ask (ask again), fix (convert what loses nothing, such as
-    /// "34" for an integer), drop (leave optional members out), default (use `default` of the schema), guess (also doubtful
-    /// conversions, such as "12,111"); for the whole, or for the member at PATH (repeatable) [default: fix]
+    /// "34" for an integer), drop (leave optional members out, and at a PATH such as `$.names[*]` items of a list), default (use
+    /// `default` of the schema), guess (also doubtful conversions, such as "12,111"); for the whole, or for the member at PATH
+    /// (repeatable) [default: fix]
     #[arg(long, value_name = "[PATH=]HOW")]
     pub(crate) coerce: Vec<Coerce>,
 }

@@ -34,7 +34,7 @@ pub enum Coercion {
     /// A conversion that loses nothing and has one result is made: `"34"` for an integer, `34` for a text, one value for a list, a value
     /// of an `enum` in other case or with other spaces, JSON in a text. Otherwise the model is asked again.
     Fix,
-    /// Like [`Fix`](Self::Fix), and an optional member that still does not fit is left out.
+    /// Like [`Fix`](Self::Fix), and an optional member that still does not fit is left out; also an item of a list, if it is set for the items.
     Drop,
     /// Like [`Fix`](Self::Fix), and a member that still does not fit, or is missing, gets the `default` of its schema.
     Default,

@@ -75,6 +75,12 @@ impl Coercions {
         of_place.or_else(|| mark_of(part)).unwrap_or(around)
     }
 
+    /// Returns whether an item may be left out: `drop` is set for the items of its list, and not only for what is around them.
+    pub(super) fn drops_item(&self, at: &JsonPath, parts: &[&Value]) -> bool {
+        let own = |part: &Value| self.below(Coercion::Ask, part, at) == Coercion::Drop;
+        own(&Value::Null) || parts.iter().any(|part| own(part))
+    }
+
     /// Returns the coercion at each place from the root to a path, with the schemas that may describe the value there.
     pub(crate) fn along(&self, path: &JsonPath) -> Vec<(Coercion, Vec<&Value>)> {
         let mut parts = self.every(vec![&self.schema]);

@@ -11,8 +11,8 @@ use super::places::Coercions;
 use crate::keywords::target;
 use crate::{Segment, Structure, Violation};
 
-/// Returns the document without the members that may be dropped, and with defaults, where violations lie; `None` if there is nothing to
-/// change.
+/// Returns the document without the members and items that may be dropped, and with defaults, where violations lie; `None` if there is
+/// nothing to change.
 pub(super) fn replaced(
     coercions: &Coercions,
     structure: &dyn Structure,
@@ -22,17 +22,20 @@ pub(super) fn replaced(
     let mut changes: BTreeMap<JsonPath, Option<Value>> = BTreeMap::new();
     for violation in found {
         let around = coercions.along(&violation.path);
-        // The innermost member around the violation that can be changed.
+        // The innermost member or item around the violation that can be changed.
         for (depth, (coercion, parts)) in around.iter().enumerate().rev() {
             let at: JsonPath = violation.path.segments().iter().take(depth).cloned().collect();
-            let Some(Segment::Key(_)) = at.last() else { continue };
+            let Some(last) = at.last() else { continue };
+            let is_member = matches!(last, Segment::Key(_));
             let change = match coercion {
                 Coercion::Drop => {
-                    let is_optional =
-                        |path| structure.member(path, value).is_some_and(|one| !one.is_required);
-                    (at.get(value).is_some() && is_optional(&at)).then_some(None)
+                    let may_be_left_out = match is_member {
+                        true => structure.member(&at, value).is_some_and(|one| !one.is_required),
+                        false => coercions.drops_item(&at, parts),
+                    };
+                    (at.get(value).is_some() && may_be_left_out).then_some(None)
                 }
-                Coercion::Default => {
+                Coercion::Default if is_member => {
                     let of_part = |part: &Value| {
                         let target = target(&coercions.schema, part);
                         part.get("default").or_else(|| target?.get("default")).cloned()
@@ -52,25 +55,30 @@ pub(super) fn replaced(
     changes.retain(|path, _| !paths.iter().any(|other| other != path && path.is_within(other)));
     let mut out = value.clone();
     let mut made = Vec::new();
-    for (path, change) in changes {
-        let (Some(Segment::Key(name)), Some(parent)) = (path.last(), path.parent()) else { continue };
-        let Some(members) = parent.get_mut(&mut out).and_then(Value::as_object_mut) else { continue };
-        let name = name.clone();
-        match (change, members.get(&name).cloned()) {
-            (None, Some(before)) => {
-                members.shift_remove(&name);
-                made.push(Coerced::removed(path, &before, "does not fit the schema"));
+    // The last items of a list first, so that the indexes of the others stay.
+    for (path, change) in changes.into_iter().rev() {
+        let Some(parent) = path.parent() else { continue };
+        match (parent.get_mut(&mut out), path.last(), change) {
+            (Some(Value::Object(members)), Some(Segment::Key(name)), None) => {
+                let removed = members.shift_remove(name);
+                made.extend(
+                    removed.map(|before| Coerced::removed(path, &before, "does not fit the contract")),
+                );
             }
-            (Some(default), Some(before)) if before != default => {
-                made.push(Coerced::changed(path, &before, &default));
-                members.insert(name, default);
+            (Some(Value::Array(items)), Some(Segment::Index(index)), None) if *index < items.len() => {
+                let before = items.remove(*index);
+                made.push(Coerced::removed(path, &before, "does not fit the contract"));
             }
-            (Some(default), None) => {
-                made.push(Coerced::added(path, &default));
-                members.insert(name, default);
+            (Some(Value::Object(members)), Some(Segment::Key(name)), Some(default)) => {
+                match members.insert(name.clone(), default.clone()) {
+                    Some(before) if before == default => {}
+                    Some(before) => made.push(Coerced::changed(path, &before, &default)),
+                    None => made.push(Coerced::added(path, &default)),
+                }
             }
             _ => {}
         }
     }
+    made.reverse();
     (!made.is_empty()).then_some((out, made))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formwork_core::{
-    Coerce, Coercion, Context, Contract, Inline, JsonPath, Level, Outlook, Reader, Settled, normalise,
+    Coerce, Coercion, Context, Contract, Inline, JsonPath, Level, Outlook, Reader, Rule, Settled, normalise,
     without_marks,
 };
 use formwork_schema::{compile, contract_for};
@@ -96,7 +96,7 @@ fn each_change_has_its_path_and_the_original_text() {
     for (coercion, told) in [
         (
             Coercion::Drop,
-            ["$.a: 12.50 was read as \"12.50\"", "$.b: 1.20e3 does not fit the schema and was left out"],
+            ["$.a: 12.50 was read as \"12.50\"", "$.b: 1.20e3 does not fit the contract and was left out"],
         ),
         (Coercion::Default, ["$.a: 12.50 was read as \"12.50\"", "$.b: 1.20e3 was read as \"x\""]),
     ] {
@@ -134,6 +134,50 @@ fn a_place_has_its_own_coercion() {
     assert_eq!(settled(&required("drop"), r#"{"a": "x"}"#, Coercion::Ask).value, json!({"a": "x"}));
     assert_eq!(settled(&required("default"), "{}", Coercion::Ask).value, json!({"a": 7}));
     assert_eq!(settled(&required("fix"), "{}", Coercion::Ask).value, json!({}));
+}
+
+#[test]
+fn items_are_left_out_only_where_drop_is_set_for_the_items() {
+    let item = json!({"type": "object", "properties": {"n": {"type": "integer"}, "note": {"type": "string"}}, "required": ["n"]});
+    let schema = |places: &[&str], least: u64| {
+        let mut schema = json!({"type": "object", "properties": {"rows": {"type": "array", "items": item, "minItems": least}},
+            "required": ["rows"]});
+        places.iter().for_each(|place| place.parse::<Coerce>().unwrap().declare(&mut schema));
+        schema
+    };
+    let row = |nth: usize| if nth % 3 == 1 { json!({"n": format!("x{nth}")}) } else { json!({"n": nth}) };
+    let rows: Vec<Value> = (0..120).map(row).collect();
+    let text = json!({"rows": rows}).to_string();
+    let dropped = settled(&schema(&["$.rows[*]=drop"], 0), &text, Coercion::Ask);
+    let right: Vec<Value> = (0..120).filter(|nth| nth % 3 != 1).map(row).collect();
+    assert_eq!(dropped.value, json!({"rows": right}));
+    assert!(dropped.judgement.is_accepted());
+    let told: Vec<_> = dropped.coerced.iter().map(|one| format!("{}: {}", one.path, one.message)).collect();
+    let expected =
+        |nth| format!("$.rows[{nth}]: {{\"n\":\"x{nth}\"}} does not fit the contract and was left out");
+    assert_eq!(told, (0..120).filter(|nth| nth % 3 == 1).map(expected).collect::<Vec<_>>());
+    for places in [&["$.rows=drop"][..], &["$=drop"], &["$.rows[*].n=drop"], &["$.rows[*]=fix"], &[]] {
+        let settled = settled(&schema(places, 0), &text, Coercion::Ask);
+        assert_eq!((settled.value, settled.coerced.len()), (json!({"rows": rows}), 0), "{places:?}");
+    }
+    // The innermost part that may be left out is; and a list that has to be long is asked for again.
+    let inner = r#"{"rows": [{"n": 1, "note": 2e3}, {"n": "x", "note": 4}, {"n": 5}]}"#;
+    let places = &["$.rows[*]=drop", "$.rows[*].note=drop"];
+    let of_inner = |least| settled(&schema(places, least), inner, Coercion::Ask).value;
+    assert_eq!(of_inner(2), json!({"rows": [{"n": 1, "note": "2e3"}, {"n": 5}]}));
+    assert_eq!(of_inner(3)["rows"][1]["n"], json!("x"));
+}
+
+#[test]
+fn items_that_do_not_stand_in_the_source_are_left_out() {
+    let mut schema = json!({"properties": {"names": {"type": "array", "items": {"type": "string"}}}});
+    "$.names[*]=drop".parse::<Coerce>().unwrap().declare(&mut schema);
+    let contract = contract(&schema, Coercion::Ask).with_rule(Rule::grounded("$.names[*]".parse().unwrap()));
+    let cx = Context { source: "Ada and Bob met Zed.", data: &Value::Null };
+    let of = |names: &[&str]| contract.settle_text(json!({"names": names}), None, &cx);
+    let settled = of(&["Eve", "Ada", "Ada", "Mallory", "Zed", "Trent"]);
+    assert_eq!((settled.value, settled.coerced.len()), (json!({"names": ["Ada", "Ada", "Zed"]}), 3));
+    assert!(of(&["Eve"]).judgement.is_accepted() && of(&["Bob"]).coerced.is_empty());
 }
 
 #[test]
