@@ -3,6 +3,7 @@
 use serde_json::{Number, Value};
 
 use crate::Status;
+use crate::clock::Time;
 use crate::date::{Date, dates_in, words_of};
 use crate::decimal::{Decimal, agree, currency_notations, minus, readings, separator, units, without_unit};
 use crate::index::Index;
@@ -65,14 +66,34 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
     let (found, rest) = dates_in(text, &words);
     // Only a time of day may follow a date, or the text is no date.
     if rest.chars().all(|c| digit(c).is_some() || !c.is_alphabetic() || matches!(c, 'T' | 'Z' | 't' | 'z')) {
-        let of_date = |date: Date, quality| {
-            index.dates(date).map(move |range| Place::new(range, Status::Normalised, quality))
+        let times = Time::of(rest).filter(|time| !time.is_midnight()).map(|time| index.times(time));
+        // The time stands beside the date: in its line, or in one beside it.
+        let is_beside = |range: &Range| {
+            times.as_ref().is_none_or(|times| {
+                let line = |place: &Range| index.tokens.get(size(place.first)).map_or(0, |token| token.line);
+                let from = times.partition_point(|time| line(time) + 1 < line(range));
+                times.get(from).is_some_and(|time| line(time) <= line(range) + 1)
+            })
         };
-        let full: Vec<Place> = found.iter().flat_map(|date| of_date(*date, 0.9)).collect();
+        let of_date = |date: Date, quality| {
+            let places = index.dates(date).filter(|range| is_beside(range));
+            places.map(move |range| Place::new(range, Status::Normalised, quality)).collect::<Vec<_>>()
+        };
+        let mut full: Vec<Place> = found.iter().flat_map(|date| of_date(*date, 0.9)).collect();
+        // The date within the whole value is no place of its own.
+        full.retain(|date| {
+            let before = places.partition_point(|place| place.range.start <= date.range.start);
+            let around = before.checked_sub(1).and_then(|at| places.get(at));
+            around.is_none_or(|place| place.range.end < date.range.end || place.range == date.range)
+        });
         places.extend(full);
         if places.is_empty() {
             places.extend(found.iter().flat_map(|date| of_date(Date(0, date.1, date.2), 0.45)));
         }
+    }
+    if places.is_empty() && found.is_empty() {
+        let times = Time::of(text).map(|time| index.times(time)).unwrap_or_default();
+        places.extend(times.into_iter().map(|range| Place::new(range, Status::Normalised, 0.9)));
     }
     if !places.is_empty() {
         return places;

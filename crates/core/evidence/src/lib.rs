@@ -27,6 +27,7 @@
 mod align;
 mod candidates;
 mod choose;
+mod clock;
 mod compare;
 mod csv;
 mod date;
@@ -52,6 +53,7 @@ mod stated;
 mod status;
 mod summary;
 mod text;
+mod versions;
 
 pub use align::{assign, greedy};
 pub use candidates::{Candidates, Prefix};

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::leaves::{agreements, counterparts, is_equal, partners, similarity};
+use crate::leaves::{agreements, counterparts, is_equal, similarity};
 use crate::stated::is_stated;
+use crate::versions::versions;
 
 /// The weight of completeness: of equal answers, the one that states more leaves is right more often, because models omit more than they
 /// invent.
@@ -141,8 +142,8 @@ impl Merge<'_> {
         merged.into()
     }
 
-    fn lists(&mut self, path: &JsonPath, votes: &[Vote<'_>]) -> Value {
-        let mut order: Vec<Vote<'_>> = votes.to_vec();
+    fn lists<'v>(&mut self, path: &JsonPath, votes: &[Vote<'v>]) -> Value {
+        let mut order: Vec<Vote<'v>> = votes.to_vec();
         let closeness = |vote: &Vote<'_>| {
             let others = votes.iter().filter(|other| other.from != vote.from);
             others
@@ -151,24 +152,14 @@ impl Merge<'_> {
         };
         // The list that is most similar to the others gives the order.
         order.sort_by(|one, other| closeness(other).total_cmp(&closeness(one)));
-        let mut groups: Vec<Vec<Vote<'_>>> = Vec::new();
-        for list in order {
-            let own = list.value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            let known: Vec<Value> = groups
-                .iter()
-                .map(|group| group.first().and_then(|vote| vote.value).cloned().unwrap_or_default())
-                .collect();
-            for (item, partner) in own.iter().zip(partners(own, &known)) {
-                let vote = Vote { from: list.from, value: Some(item) };
-                match partner.and_then(|partner| groups.get_mut(partner)) {
-                    Some(group) => group.push(vote),
-                    None => groups.push(vec![vote]),
-                }
-            }
-        }
+        let items = |list: &Vote<'v>| list.value.and_then(Value::as_array).map(Vec::as_slice);
+        let lists: Vec<&[Value]> = order.iter().map(|list| items(list).unwrap_or_default()).collect();
+        let vote =
+            |(list, item): (usize, &'v Value)| Some(Vote { from: order.get(list)?.from, value: Some(item) });
+        let groups = versions(&lists).into_iter().map(|group| group.into_iter().filter_map(vote).collect());
         let half = self.total(votes) / 2.0;
         let mut merged = Vec::new();
-        for group in groups {
+        for group in groups.collect::<Vec<Vec<Vote<'v>>>>() {
             let support: f64 = group.iter().map(|vote| self.found(vote)).fold(0.0, f64::max);
             if self.total(&group) + support >= half * (1.0 - f64::EPSILON)
                 && let Some(item) = self.values(&path.child(Segment::Index(merged.len())), &group)

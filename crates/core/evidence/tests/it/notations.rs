@@ -69,6 +69,45 @@ fn values_are_found_in_their_notations() {
 }
 
 #[test]
+fn a_time_stands_beside_its_date() {
+    for (text, value, place) in [
+        ("Departure 2024-03-05T14:30:00Z, gate 5", "2024-03-05T14:30:00Z", "2024-03-05T14:30:00Z"),
+        ("Departure 2024-03-05T14:30:00Z, gate 5", "2024-03-05T14:30:00", "2024-03-05T14:30:00"),
+        ("Departure 2024-03-05T14:30:00Z, gate 5", "2024-03-05T18:00:00Z", ""),
+        ("on 5 March 2024 at 14:30, gate 5", "2024-03-05T14:30:00", "5 March 2024"),
+        ("on 5 March 2024 at 14:30, gate 5", "2024-03-05T14:30:00+00:00", "5 March 2024"),
+        ("on 5 March 2024 at 2.30 pm, gate 5", "2024-03-05T14:30:00Z", "5 March 2024"),
+        ("on 5 March 2024 at 2:30 p.m.", "2024-03-05 14:30", "5 March 2024"),
+        ("on 5 March 2024 at 2:30 am", "2024-03-05T14:30:00", ""),
+        ("on 5 March 2024 at 09:15", "2024-03-05T14:30:00", ""),
+        ("on 5 March 2024 at 09:15", "2024-03-05T00:00:00Z", "5 March 2024"),
+        ("am 5. März 2024 um 14 Uhr", "2024-03-05T14:00:00", "5. März 2024"),
+        ("on 5 March 2024 at 3 pm", "2024-03-05T15:00:00", "5 March 2024"),
+        ("on 5 March 2024 at 3 pm", "2024-03-05T03:00:00", ""),
+        ("on 5 March 2024 at 12 am", "2024-03-05T00:00:00", "5 March 2024"),
+        ("on 5 March 2024 at 12:05 am", "2024-03-05T00:05:00", "5 March 2024"),
+        ("on 5 March 2024 for 3 people", "2024-03-05T03:00:00", ""),
+        ("Date: 5 March 2024\nTime: 14:30:15", "2024-03-05T14:30:15Z", "5 March 2024"),
+        ("Date: 5 March 2024\nTime: 14:30:15", "2024-03-05T14:30:16Z", ""),
+        ("Date: 5 March 2024\n\nA\nB\nTime: 14:30", "2024-03-05T14:30:00Z", ""),
+        // In another time zone, the hour is another one; minutes are the same.
+        ("on 5 March 2024 at 15:30 CET", "2024-03-05T14:30:00Z", "5 March 2024"),
+        ("2024-03-05 15:30 +01:00", "2024-03-05T14:30:00Z", "2024-03-05"),
+        ("on 5 March 2024 at 15:30 CET", "2024-03-05T14:30:00", ""),
+        ("on 5 March 2024 at 15:30", "2024-03-05T14:30:00Z", ""),
+        ("at 14:30", "14:30:00", "14:30"),
+        ("at 2:30 PM", "14:30", "2:30"),
+        ("at 14:30", "15:30", ""),
+        ("the score is 14.30", "14:30", "14.30"),
+        ("14 people", "14", "14"),
+    ] {
+        assert_eq!(found(text, &json!(value)).1, place, "{value} in {text}");
+        let index = Index::new(text);
+        assert_eq!(index.states(&json!(value), 1), !place.is_empty(), "{value} in {text}");
+    }
+}
+
+#[test]
 fn a_date_may_go_on_in_the_next_line() {
     for (text, date, place) in [
         ("born on 3.\nMai 2024 in", "2024-05-03", "3.\nMai 2024"),
