@@ -101,7 +101,7 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
     let numeral = without_unit(text).unwrap_or(text);
     let at = text.find(numeral).unwrap_or_default();
     let own = units(text, at, at + numeral.len());
-    let found = readings(numeral).into_iter().flat_map(|value| signed(index, value, ""));
+    let found = readings(numeral).into_iter().flat_map(|value| numerals(index, value, ""));
     let other = |range: Range| units(&index.text, size(range.start), size(range.end));
     places.extend(found.filter(|place| agree(&own, &other(place.range))));
     for name in currency_notations(text) {
@@ -251,22 +251,12 @@ fn of_signs(index: &Index<'_>, text: &str) -> Vec<Place> {
 fn of_number(index: &Index<'_>, number: &Number) -> Vec<Place> {
     let written = number.to_string();
     let Some(value) = Decimal::of(number) else { return of_words(index, &written, &words_of(&written)) };
-    let mut places = numerals(index, value, &written);
-    if places.is_empty() {
-        let spelled = index.spelled(value).take(MAX_PLACES);
-        places.extend(spelled.map(|range| Place::new(range, Status::Normalised, 0.5)));
+    let places = numerals(index, value, &written);
+    if !places.is_empty() {
+        return places;
     }
-    if places.is_empty() { signed(index, value, &written) } else { places }
-}
-
-/// Returns the places of a number, or else of the number with the other sign, at half the quality.
-fn signed(index: &Index<'_>, value: Decimal, written: &str) -> Vec<Place> {
-    let mut places = numerals(index, value, written);
-    if places.is_empty() {
-        let other = numerals(index, value.negated(), "").into_iter();
-        places.extend(other.map(|place| Place { quality: place.quality / 2.0, ..place }));
-    }
-    places
+    let spelled = index.spelled(value).take(MAX_PLACES);
+    spelled.map(|range| Place::new(range, Status::Normalised, 0.5)).collect()
 }
 
 /// Returns the places of a number; those with the notation `written` are exact.

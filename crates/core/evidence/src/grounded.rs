@@ -9,7 +9,7 @@ use crate::find::places;
 use crate::index::Index;
 use crate::text::{clusters, folded, is_ignored, is_unspaced};
 
-/// The minimum fit of a notation. A number with the other sign and a date without its year are below.
+/// The minimum fit of a notation. A date without its year is below.
 const MIN_QUALITY: f64 = 0.5;
 /// The minimum similarity of the nearest text, from 0 to 1.
 const MIN_SIMILARITY: f64 = 0.5;
