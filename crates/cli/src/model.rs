@@ -31,6 +31,12 @@ pub(crate) fn default_of(_: &Section) -> Option<&'static str> {
 /// Returns whether a name without a provider selects a local model.
 #[cfg(feature = "local")]
 pub(crate) fn is_known(model: &str) -> bool {
+    is_named(model) || !formwork_local::HubFile::is_meant(model) && std::path::Path::new(model).exists()
+}
+
+/// Returns whether a name by itself selects a local model, whatever files there are.
+#[cfg(feature = "local")]
+pub(crate) fn is_named(model: &str) -> bool {
     use std::path::Path;
 
     use formwork_local::{HubFile, Known};
@@ -41,11 +47,16 @@ pub(crate) fn is_known(model: &str) -> bool {
     let path = Path::new(model);
     // The names of models on servers have full stops as well: `gemini-3.5-flash`, `qwen2.5:7b`.
     let is_file = model.contains(['/', '\\']) || path.extension().is_some_and(|ending| ending == "gguf");
-    Known::find(model).is_some() || is_file || path.exists()
+    Known::find(model).is_some() || is_file
 }
 
 #[cfg(not(feature = "local"))]
 pub(crate) const fn is_known(_: &str) -> bool {
+    false
+}
+
+#[cfg(not(feature = "local"))]
+pub(crate) const fn is_named(_: &str) -> bool {
     false
 }
 

@@ -292,7 +292,8 @@ impl Targets {
     /// Returns the targets of each of these names, models or providers, with the same settings and one limit of money.
     pub(crate) fn split(&self, names: &[String]) -> Vec<(String, Self)> {
         let named = |name: &String| {
-            let is_model = name.contains('/') || model::is_known(name) || Path::new(name).exists();
+            // A file or folder that happens to have the name of a provider is no model.
+            let is_model = name.contains('/') || model::is_named(name);
             let (model, provider) =
                 if is_model { (Some(name.clone()), None) } else { (None, Some(name.clone())) };
             Named { config: self.named.config.clone(), provider, model }

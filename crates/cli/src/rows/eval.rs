@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use formwork_eval::Effort;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -55,6 +57,10 @@ pub struct EvalAnswer {
     /// The calls, tokens, cost and time for the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
+    /// What history and tokens leave of the scores of values, by path, from 0 to 1; values that are not named have 1. `--calibrate`
+    /// counts them as `extract` does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub factors: BTreeMap<String, f64>,
 }
 
 /// Reads a member that is present, even if it is null.

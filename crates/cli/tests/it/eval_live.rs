@@ -291,3 +291,45 @@ fn a_calibration_is_fitted_on_several_files_of_answers_and_too_few_values_are_an
     let ran = formwork(&["eval", &gold, "--answers", &one, "--answers", &other, "--calibrate", &file], "");
     assert!(ran.code == 2 && ran.stderr.contains("too few to calibrate"), "{}", ran.stderr);
 }
+
+/// A converted value has half of its score in `extract`: a calibration is fitted on the same scores.
+#[test]
+fn a_calibration_is_fitted_on_the_scores_that_extract_has() {
+    let test = "live-factors";
+    let (schema, gold) = (write(test, "s.json", SCHEMA), write(test, "gold.csv", CSV));
+    let one = server(&["{\"total\": \"12\"}", "{\"total\": 7}", "{\"total\": 9}"]);
+    let config = config(test, &[("one", &one)], "");
+    let saved = folder().join(test).join("answers.jsonl");
+    let _ = fs::remove_file(&saved);
+    let saved = saved.to_str().unwrap();
+    let args =
+        ["eval", &gold, "--schema", &schema, "--config", &config, "--provider", "one", "--concurrency", "1"];
+    let ran = formwork(&[&args[..], &["--save", saved]].concat(), "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let rows = fs::read_to_string(saved).unwrap();
+    assert_eq!(rows.matches(r#""factors":{"$.total":0.5}"#).count(), 1, "{rows}");
+
+    // Every fourth answer is wrong, and was converted. All values stand in their texts.
+    let of = |has_factors: bool| {
+        let (mut gold, mut answers) = (String::new(), String::new());
+        for nth in 0..400 {
+            let is_wrong = nth % 4 == 0;
+            let given = if is_wrong { nth + 1000 } else { nth };
+            let factors = if is_wrong && has_factors { json!({"$.total": 0.5}) } else { json!({}) };
+            let input = format!("Totals {nth} and {}", nth + 1000);
+            gold += &format!("{}\n", json!({"id": nth, "input": input, "expected": {"total": nth}}));
+            answers += &format!("{}\n", json!({"id": nth, "value": {"total": given}, "factors": factors}));
+        }
+        let (gold, answers) = (write(test, "many.jsonl", &gold), write(test, "given.jsonl", &answers));
+        let file = write(test, "fitted.json", "");
+        let ran =
+            formwork(&["eval", &gold, "--schema", &schema, "--answers", &answers, "--calibrate", &file], "");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let fitted: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        let points = fitted["calibrations"][0]["points"].as_array().unwrap().clone();
+        points.iter().map(|point| point[1].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let [with, without] = [of(true), of(false)];
+    assert!(with[0] < 0.1 && *with.last().unwrap() > 0.9, "{with:?}");
+    assert!(without.iter().all(|one| (0.7..0.8).contains(one)), "{without:?}");
+}

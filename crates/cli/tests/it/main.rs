@@ -16,6 +16,7 @@ mod check;
 mod coercion;
 mod config;
 mod doctor;
+mod ensemble;
 mod eval;
 mod eval_live;
 mod evidence;

@@ -44,15 +44,27 @@ pub struct Confidence {
     /// absent unless the provider returned log probabilities. A value of a patch has those of the patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<[f64; 2]>,
+    /// What the history of the leaf and the probabilities of its tokens leave of the score, from 0 to 1; absent where it is 1.
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    pub factor: f64,
     /// Whether the probability, or else the score, is below the limit of the caller.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub doubtful: bool,
 }
 
+const fn whole() -> f64 {
+    1.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_whole(factor: &f64) -> bool {
+    factor.total_cmp(&1.0).is_eq()
+}
+
 impl Confidence {
     /// Creates the confidence in a leaf, without a probability and without a limit.
     pub const fn new(path: JsonPath, score: f64) -> Self {
-        Self { path, score, probability: None, tokens: None, doubtful: false }
+        Self { path, score, probability: None, tokens: None, factor: 1.0, doubtful: false }
     }
 
     /// Returns whether the probability, or else the score, is below a limit.
@@ -141,12 +153,12 @@ impl<T: Serialize> Outcome<T> {
         let factor = |path: &JsonPath| factors.get(path).copied().unwrap_or(1.0);
         let mut tokens = tokens(&self.calls, &json, leaves.iter().map(|leaf| &leaf.path)).into_iter();
         let of = |leaf: LeafScore| {
-            let mut one = Confidence::new(leaf.path.clone(), leaf.score * factor(&leaf.path));
-            if let Some(Tokens { product, first }) = tokens.next().flatten() {
-                one.tokens = Some([product, first]);
-                one.score *= (1.0 - TOKENS) + TOKENS * (product * first).sqrt();
-            }
-            one
+            let mut factor = factor(&leaf.path);
+            let tokens = tokens.next().flatten().map(|Tokens { product, first }| {
+                factor *= (1.0 - TOKENS) + TOKENS * (product * first).sqrt();
+                [product, first]
+            });
+            Confidence { tokens, factor, ..Confidence::new(leaf.path, leaf.score * factor) }
         };
         let mut all: Vec<Confidence> = leaves.into_iter().map(of).collect();
         if let Origin::Model { target } = &self.origin

@@ -85,6 +85,23 @@ impl<T> Outcome<T> {
         self.calls.extend(other.calls);
     }
 
+    /// Adds the calls, the tokens and the cost of another run for the same answer that failed.
+    ///
+    /// ```
+    /// use formwork_core::{Error, Outcome};
+    /// use serde_json::Value;
+    ///
+    /// fn without_second(mut first: Outcome<Value>, second: &Error) -> Outcome<Value> {
+    ///     first.absorb_failed(second);
+    ///     first
+    /// }
+    /// ```
+    pub fn absorb_failed(&mut self, other: &crate::Error) {
+        self.usage = self.usage.plus(other.usage());
+        self.cost = self.cost.plus(other.cost());
+        self.calls.extend_from_slice(other.calls());
+    }
+
     /// Sets the text that the value is about and its schema, for an outcome that was stored without them (default: those of its run).
     /// Evidence and confidence need them.
     ///

@@ -1,6 +1,6 @@
 //! Questions about single values of an answer: for quotes, and for a choice between candidates.
 
-use formwork_json::JsonPath;
+use formwork_json::{JsonPath, Segment};
 use serde_json::{Map, Value, json};
 
 use crate::stated::is_stated;
@@ -90,7 +90,15 @@ impl Question {
             }
             let is_short = candidates.iter().all(|(label, _)| label.chars().count() <= MAX_SHOWN);
             let labels = candidates.iter().map(|(label, _)| label.as_str()).chain([NONE]);
-            let schema = json!({"type": "string", "enum": labels.collect::<Vec<_>>()});
+            let mut schema = json!({"type": "string", "enum": labels.collect::<Vec<_>>()});
+            // The path of an item says nothing about the text.
+            let path = disputed.path.segments();
+            let item = path.iter().rposition(|step| matches!(step, Segment::Index(_)));
+            let item =
+                item.and_then(|at| path.get(..=at)?.iter().cloned().collect::<JsonPath>().get(&merged.value));
+            if let Some(item) = item.filter(|item| item.is_object()) {
+                schema["description"] = format!("Of the item that was read as {}", shown(item)).into();
+            }
             if is_short && candidates.len() > 1 {
                 question.add(&disputed.path, schema, candidates);
             }
@@ -181,7 +189,7 @@ impl Question {
 
 /// Inserts a member into the object around it; returns whether there is one.
 fn set(document: &mut Value, path: &JsonPath, value: &Value) -> bool {
-    let (Some(parent), Some(formwork_json::Segment::Key(name))) = (path.parent(), path.last()) else {
+    let (Some(parent), Some(Segment::Key(name))) = (path.parent(), path.last()) else {
         return false;
     };
     let object: Option<&mut Map<String, Value>> = parent.get_mut(document).and_then(Value::as_object_mut);

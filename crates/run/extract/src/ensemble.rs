@@ -1,14 +1,14 @@
 //! Several targets answer the same question, and their answers are merged value by value.
 
-use formwork_core::evidence::{Disputed, Index, Question, merge_with};
-use formwork_core::{Context, Contract, Error, ErrorKind, Origin, Outcome};
+use formwork_core::evidence::{Disputed, Index, Merged, Question, merge_with};
+use formwork_core::{Context, Contract, Error, ErrorKind, Origin, Outcome, Settled};
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use crate::{CancellationToken, Extraction, Extractor};
+use crate::{CancellationToken, Extraction};
 
-/// Returns the extractor for a question about some values; see [`Ensemble::with_arbiter`].
-type Arbiter<'e> = Box<dyn Fn(&Question) -> Result<Extractor<Value>, Error> + Send + Sync + 'e>;
+/// Returns the extraction for a question about some values; see [`Ensemble::with_arbiter`].
+type Arbiter<'e> = Box<dyn Fn(&Question, &str) -> Result<Extraction<Value>, Error> + Send + Sync + 'e>;
 
 /// Asks several targets the same question, and merges their answers value by value, by agreement and evidence.
 ///
@@ -67,11 +67,12 @@ impl<'e> Ensemble<'e> {
         pub const fn with_second_opinion_below(second_below: Option<f64>);
     }
 
-    /// Sets the extractor for one more call about the disputed values alone, with their candidates as an `enum` and "none of these"
-    /// (default: none). A shared budget of the extractor limits it like all other calls.
+    /// Sets the extraction for one more call about the disputed values alone, with their candidates as an `enum` and "none of these"
+    /// (default: none). It gets the question and the name of the first target that has an answer. A shared budget limits it like all
+    /// other calls.
     pub fn with_arbiter(
         mut self,
-        arbiter: impl Fn(&Question) -> Result<Extractor<Value>, Error> + Send + Sync + 'e,
+        arbiter: impl Fn(&Question, &str) -> Result<Extraction<Value>, Error> + Send + Sync + 'e,
     ) -> Self {
         self.arbiter = Some(Box::new(arbiter));
         self
@@ -95,36 +96,59 @@ impl<'e> Ensemble<'e> {
         let Asked { outcomes, failed, mut notes } = all;
         let (names, outcomes): (Vec<String>, Vec<_>) = outcomes.into_iter().unzip();
         let answers: Vec<Value> = outcomes.iter().map(|outcome| outcome.value.clone()).collect();
+        let first = names.first().map_or("", String::as_str);
         let Some(mut outcome) = outcomes.into_iter().reduce(|mut sum, other| {
             sum.warnings.extend(other.warnings.iter().cloned());
             sum.absorb(other);
             sum
         }) else {
-            return Err(failed.unwrap_or_else(|| Error::new(ErrorKind::Config, "no target was named")));
+            let none = || Error::new(ErrorKind::Config, "no target was named");
+            return Err(failed.into_iter().next().unwrap_or_else(none));
         };
+        failed.iter().for_each(|error| outcome.absorb_failed(error));
         if let [_] = answers.as_slice() {
             return Ok(Opinions { outcome, answers, disputed: Vec::new(), notes });
         }
         let mut merged = merge_with(&answers.iter().collect::<Vec<_>>(), Some(&Index::new(text)));
+        let undecided = merged.clone();
         if let Some((question, arbiter)) = Question::for_disputed(&merged).zip(arbiter) {
-            match decided(&question, arbiter, text, cancel).await {
+            let choice = match arbiter(&question, first) {
+                Ok(extraction) => extraction.with_cancel(cancel.clone()).run().await,
+                Err(error) => Err(error),
+            };
+            match choice {
                 Ok(choice) => {
                     question.decide(&choice.value, &mut merged);
                     outcome.absorb(choice);
                 }
-                Err(error) => notes.push(format!("disputed values were not decided: {error}")),
+                Err(error) => {
+                    notes.push(format!("disputed values were not decided: {error}"));
+                    outcome.absorb_failed(&error);
+                }
             }
         }
-        let judged = contract.judge(&merged.value, &Context { source: text, ..Context::EMPTY });
-        if judged.is_accepted() {
-            outcome.value = merged.value;
+        // A choice may make the answer violate the contract, such as one of two values that exclude each other.
+        let cx = Context { source: text, ..Context::EMPTY };
+        let settled = |merged: &Merged| contract.settle(merged.value.clone(), &cx);
+        let mut judged = settled(&merged);
+        if !judged.judgement.is_accepted() && merged != undecided {
+            let again = settled(&undecided);
+            if again.judgement.is_accepted() {
+                notes.push(format!(
+                    "the choices between disputed values violate the contract ({}): they are left out",
+                    reason(&judged)
+                ));
+                (merged, judged) = (undecided, again);
+            }
+        }
+        if judged.judgement.is_accepted() {
+            outcome.value = judged.value;
             let value = &outcome.value;
             outcome.not_stated.retain(|path| path.get(value).is_none_or(Value::is_null));
             outcome.provenance.truncate(1);
             outcome.origin = Origin::Model { target: names.join(", ") };
         } else {
-            let reason = judged.violations.first().map(ToString::to_string).unwrap_or_default();
-            let first = names.first().map_or("", String::as_str);
+            let reason = reason(&judged);
             notes.push(format!(
                 "the merged answer violates the contract ({reason}); the answer of {first} is used"
             ));
@@ -133,23 +157,16 @@ impl<'e> Ensemble<'e> {
     }
 }
 
-/// Asks for a choice between the candidates of disputed values.
-async fn decided(
-    question: &Question,
-    arbiter: Arbiter<'_>,
-    text: &str,
-    cancel: &CancellationToken,
-) -> Result<Outcome<Value>, Error> {
-    let extractor = arbiter(question)?;
-    extractor.extraction(text).with_cancel(cancel.clone()).run().await
+/// Returns why a value was not accepted.
+fn reason(settled: &Settled) -> String {
+    settled.judgement.violations.first().map(ToString::to_string).unwrap_or_default()
 }
 
 /// The answers so far.
 #[derive(Default)]
 struct Asked {
     outcomes: Vec<(String, Outcome<Value>)>,
-    /// The first error.
-    failed: Option<Error>,
+    failed: Vec<Error>,
     notes: Vec<String>,
 }
 
@@ -163,7 +180,7 @@ impl Asked {
                 Ok(outcome) => self.outcomes.push((name, outcome)),
                 Err(error) => {
                     self.notes.push(format!("{name} has no answer: {error}"));
-                    self.failed.get_or_insert(error);
+                    self.failed.push(error);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The answers: recorded elsewhere, or by this command.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -19,6 +19,18 @@ use crate::rows::EvalAnswer;
 struct Recorded {
     line: usize,
     value: Box<str>,
+    factors: Factors,
+}
+
+/// What history and tokens leave of the scores of values, by path.
+type Factors = BTreeMap<String, f64>;
+
+/// The answer to a row of the gold.
+pub(super) struct Taken {
+    /// The file and the line.
+    pub(super) place: String,
+    pub(super) value: Value,
+    pub(super) factors: Factors,
 }
 
 /// The rows of a file with their lines.
@@ -66,7 +78,7 @@ impl Answers {
                 Ok(EvalAnswer { value: None, .. }) => {
                     notes.failed(format!("{file}:{line}: the row has no `value`: write null for no answer"));
                 }
-                Ok(EvalAnswer { id, value: Some(value), effort, .. }) => {
+                Ok(EvalAnswer { id, value: Some(value), effort, factors, .. }) => {
                     let key = id_text(&id);
                     self.efforts.extend(effort);
                     let known = self.values.get(&key);
@@ -81,7 +93,7 @@ impl Answers {
                         notes.failed(format!("{file}:{line}: the id {id} is that of {first}, which counts"));
                         continue;
                     }
-                    self.values.insert(key, Recorded { line, value: value.to_string().into() });
+                    self.values.insert(key, Recorded { line, value: value.to_string().into(), factors });
                     return Ok(true);
                 }
             }
@@ -97,20 +109,20 @@ impl Answers {
         present.is_none_or(|present| row.key.as_deref().is_none_or(|key| digest(key) != *present))
     }
 
-    /// Takes the answer with this id, with its file and line. `seen` are the ids of the gold before it.
+    /// Takes the answer with this id. `seen` are the ids of the gold before it.
     pub(super) fn take(
         &mut self,
         id: &str,
         seen: &HashSet<u64>,
         notes: &mut Notes,
-    ) -> Result<Option<(String, Value)>, Failed> {
+    ) -> Result<Option<Taken>, Failed> {
         // A later line may have the answer to a row that had none, if this command appends to the file.
         let may_follow = self.configuration.is_some();
         let is_final = |known: &Recorded| !(may_follow && *known.value == *"null");
         while !self.values.get(id).is_some_and(is_final) && self.next(seen, notes)? {}
-        let Some(Recorded { line, value }) = self.values.remove(id) else { return Ok(None) };
+        let Some(Recorded { line, value, factors }) = self.values.remove(id) else { return Ok(None) };
         let value = serde_json::from_str(&value).unwrap_or_default();
-        Ok(Some((format!("{}:{line}", self.file), value)))
+        Ok(Some(Taken { place: format!("{}:{line}", self.file), value, factors }))
     }
 
     /// Reads the rest of the file. Returns the number of answers to no row of the gold, and the place of the first one.
@@ -139,7 +151,7 @@ mod tests {
         let mut answers = Answers::open(&path, None).unwrap();
         for id in 0..100 {
             let taken = answers.take(&id.to_string(), &seen, &mut notes).unwrap();
-            assert_eq!(taken.unwrap().1, id, "{name}");
+            assert_eq!(taken.unwrap().value, id, "{name}");
             seen.insert(digest(&id.to_string()));
             kept = kept.max(answers.values.len());
         }

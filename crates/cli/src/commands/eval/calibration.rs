@@ -65,7 +65,11 @@ pub(crate) fn open(
 fn read(defaults: Defaults, opened: &Opened, name: &str, others: usize) -> Result<Defaults, String> {
     let defaults = defaults.with_calibrations(Some(name)).map_err(|error| error.message().to_owned())?;
     let Some(read) = &defaults.calibrations else { return Ok(defaults) };
-    if opened.models().keys().any(|target| read.find(target, others, true).is_some()) {
+    // An ensemble has one calibration, whatever its targets have by themselves.
+    let is_own = |target: &str| {
+        read.find(target, others, true).is_some_and(|one| name != MERGED || one.configuration == MERGED)
+    };
+    if opened.models().keys().any(|target| is_own(target)) {
         return Ok(defaults);
     }
     let known = read.all().iter().map(|one| format!("{} beside {} others", one.configuration, one.others));

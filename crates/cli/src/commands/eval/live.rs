@@ -1,6 +1,6 @@
 //! Asks models for the answers, and appends each to a file, from which a later run continues.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -295,6 +295,7 @@ impl Asking<'_> {
             key: Some(key),
             error: None,
             effort: None,
+            factors: BTreeMap::new(),
         };
         Some(Question { row, extraction })
     }
@@ -355,6 +356,9 @@ impl Reasons {
 }
 
 fn answered(row: EvalAnswer, result: &Result<Outcome<Value>, Error>, started: Instant) -> EvalAnswer {
+    let confidence = result.as_ref().map(Outcome::confidence).unwrap_or_default().into_iter();
+    let factors =
+        confidence.filter(|it| it.factor < 1.0).map(|it| (it.path.to_string(), it.factor)).collect();
     let (value, error, calls, usage, cost) = match result {
         Ok(outcome) => (outcome.value.clone(), None, outcome.calls.len(), outcome.usage, outcome.cost),
         Err(error) => {
@@ -365,7 +369,7 @@ fn answered(row: EvalAnswer, result: &Result<Outcome<Value>, Error>, started: In
     let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let effort =
         Effort { calls: calls as u64, input_tokens, output_tokens, micro_usd: cost.micro_usd, millis };
-    EvalAnswer { value: Some(value), error, effort: Some(effort), ..row }
+    EvalAnswer { value: Some(value), error, effort: Some(effort), factors, ..row }
 }
 
 /// Opens the file to append rows. A line that a killed process left unfinished is ended.

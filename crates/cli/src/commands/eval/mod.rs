@@ -7,7 +7,7 @@ mod live;
 mod notes;
 mod words;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::BufReader;
@@ -18,13 +18,13 @@ use std::sync::Arc;
 use formwork::providers::Providers;
 use formwork_core::{Context, Validator as _};
 use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, Rows, Scored, Spent, page};
-use formwork_evidence::{Index, counterparts, merge_with, merged_scores, scores};
+use formwork_evidence::{Index, LeafScore, counterparts, merge_with, merged_scores, scores};
 use formwork_schema::{Compiled, Formats, compile_with};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use self::answers::Answers;
+use self::answers::{Answers, Taken};
 use self::gold::text_of;
 use self::notes::Notes;
 use crate::exit::{Failed, Status};
@@ -283,10 +283,12 @@ impl Scoring<'_> {
         };
         self.seen.insert(digest(&key));
         let mut given: Vec<Option<Value>> = Vec::new();
+        let mut factors: Vec<BTreeMap<String, f64>> = Vec::new();
         for (set, answer) in self.sets.iter_mut().zip(taken) {
-            given.push(answer.as_ref().map(|(_, value)| value.clone()).filter(|value| !value.is_null()));
+            given.push(answer.as_ref().map(|answer| answer.value.clone()).filter(|value| !value.is_null()));
+            factors.push(answer.as_ref().map(|answer| answer.factors.clone()).unwrap_or_default());
             match &answer {
-                Some((at, value)) => {
+                Some(Taken { place: at, value, .. }) => {
                     if let Some(problem) = violated(&mut self.schemas, value) {
                         self.notes.add(format!("{at}: the answer {problem}: it is scored nevertheless"));
                     }
@@ -301,9 +303,12 @@ impl Scoring<'_> {
                     set.file
                 )),
             }
-            if let Err(problem) =
-                set.evaluation.add(row.id.clone(), schema, expected, answer.as_ref().map(|(_, value)| value))
-            {
+            if let Err(problem) = set.evaluation.add(
+                row.id.clone(),
+                schema,
+                expected,
+                answer.as_ref().map(|answer| &answer.value),
+            ) {
                 self.notes.failed(format!("{place}: {problem}: the row is not scored"));
                 return Ok(());
             }
@@ -314,19 +319,26 @@ impl Scoring<'_> {
         let needs_index = self.merged.is_some() || self.args.calibrate.is_some();
         let index = text.as_deref().filter(|_| needs_index).map(Index::new);
         let document = self.count;
-        let of_leaves = |answer: &Value, others: &[&Value], is_merged: bool| {
-            let right = counterparts(answer, expected);
-            let evidence = index.as_ref().map(|index| index.evidence(answer, schema));
-            let scores = if is_merged { merged_scores } else { scores };
-            let scored = scores(answer, others, evidence.as_deref(), schema).into_iter().zip(right);
-            let scored = scored.map(|(leaf, it)| Scored { document, score: leaf.score, right: it.agrees() });
-            scored.collect::<Vec<_>>()
-        };
+        let of_leaves =
+            |answer: &Value, others: &[&Value], is_merged: bool, factors: &BTreeMap<String, f64>| {
+                let right = counterparts(answer, expected);
+                let evidence = index.as_ref().map(|index| index.evidence(answer, schema));
+                let scores = if is_merged { merged_scores } else { scores };
+                let scored = scores(answer, others, evidence.as_deref(), schema).into_iter().zip(right);
+                let factor = |leaf: &LeafScore| match factors.is_empty() {
+                    true => 1.0,
+                    false => factors.get(&leaf.path.to_string()).copied().unwrap_or(1.0),
+                };
+                let score = |leaf: LeafScore| leaf.score * factor(&leaf);
+                let scored =
+                    scored.map(|(leaf, it)| Scored { document, score: score(leaf), right: it.agrees() });
+                scored.collect::<Vec<_>>()
+            };
         if let Some((merged, scored)) = &mut self.merged {
             let value = (!answers.is_empty()).then(|| merge_with(&answers, index.as_ref()).value);
             merged.add(row.id.clone(), schema, expected, value.as_ref()).map_err(Failed::usage)?;
             if let Some(value) = value.filter(|_| self.args.calibrate.is_some()) {
-                scored.extend(of_leaves(&value, &answers, true));
+                scored.extend(of_leaves(&value, &answers, true, &BTreeMap::new()));
             }
         }
         if self.args.calibrate.is_some() {
@@ -334,13 +346,21 @@ impl Scoring<'_> {
                 let Some(Some(answer)) = given.get(at) else { continue };
                 let others = given.iter().enumerate().filter(|(other, _)| *other != at);
                 let others: Vec<&Value> = others.filter_map(|(_, value)| value.as_ref()).collect();
-                set.scored.extend(of_leaves(answer, &others, false));
+                set.scored.extend(of_leaves(
+                    answer,
+                    &others,
+                    false,
+                    factors.get(at).unwrap_or(&BTreeMap::new()),
+                ));
             }
         }
         if let Some(Earlier::Answers(earlier)) = &mut self.baseline {
             // A row that the baseline lacks is not compared.
-            if let Some((_, answer)) = earlier_answer {
-                earlier.1.add(row.id.clone(), schema, expected, Some(&answer)).map_err(Failed::usage)?;
+            if let Some(answer) = earlier_answer {
+                earlier
+                    .1
+                    .add(row.id.clone(), schema, expected, Some(&answer.value))
+                    .map_err(Failed::usage)?;
             }
         }
         Ok(())

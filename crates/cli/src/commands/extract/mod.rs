@@ -16,7 +16,7 @@ use formwork_batch::Answers;
 use formwork_core::evidence::Question;
 use formwork_core::{Error, ErrorKind, Input, Outcome, PathPattern, Rule};
 use formwork_extract::{Backend, CancellationToken, Ensemble, Extraction, Extractor, ExtractorBuilder};
-use formwork_ledger::Ledger;
+use formwork_ledger::{Ledger, Recorder};
 use serde_json::Value;
 
 use self::one::{Doubt, Shown};
@@ -201,14 +201,13 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
         return Err(Failed::usage("--ensemble: name at least two targets, with commas between"));
     }
     let of = |error: &Error| failed(error, Some(&name));
-    let (mut asked, mut defaults, mut arbiter) = (Vec::new(), Defaults::default(), None);
+    let (mut asked, mut defaults) = (Vec::new(), Defaults::default());
     let mut known: Vec<(String, Requests<'_>, Extractor<Value>)> = Vec::new();
     for (target, targets) in args.targets.split(&args.ensemble) {
         if !known.iter().any(|(other, ..)| *other == target) {
             let requests = Requests::of(args, &targets, providers).await?;
             let extractor = requests.extractor(usable.clone()).map_err(|error| of(&error))?;
             defaults = defaults.or(requests.opened.defaults.clone());
-            arbiter.get_or_insert_with(|| requests.follow_up());
             known.push((target.clone(), requests, extractor));
         }
         let Some((_, requests, extractor)) = known.iter().find(|(other, ..)| *other == target) else {
@@ -263,10 +262,13 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
             one::show(result, &[], Vec::new(), output, of)
         }
         None => {
-            let arbiter = arbiter.unwrap_or_default();
+            let arbiter = |name: &str| {
+                let own = known.iter().find(|(target, ..)| target == name).or(known.first());
+                own.map(|(_, requests, _)| requests.follow_up()).unwrap_or_default()
+            };
             let ensemble = Ensemble::new(extractor.plan().contract(), &text, asked)
                 .with_second_opinion_below(args.second_opinion_below)
-                .with_arbiter(|question| arbiter.extractor(question));
+                .with_arbiter(|question, name| arbiter(name).extraction(question, &text));
             let opinions = ensemble.run(cancel).await.map_err(|error| of(&error))?;
             opinions.notes.iter().for_each(|note| say!("warning: {note}"));
             if opinions.answers.len() < args.ensemble.len()
@@ -277,7 +279,7 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
             }
             let mut result = Ok(opinions.outcome);
             if evidence == Some(Places::Quote) {
-                arbiter.quote(&mut result, cancel).await;
+                arbiter("").quote(&mut result, cancel).await;
             }
             one::show(result, &opinions.answers, opinions.disputed, output, of)
         }
@@ -295,13 +297,19 @@ fn doubt(args: &Args, defaults: &Defaults) -> Option<Doubt> {
 struct FollowUp {
     backends: Vec<Backend>,
     defaults: Defaults,
+    recorder: Option<Recorder>,
 }
 
 impl FollowUp {
-    fn extractor(&self, question: &Question) -> Result<Extractor<Value>, Error> {
+    fn extraction(&self, question: &Question, text: &str) -> Result<Extraction<Value>, Error> {
         let builder = Extractor::for_document("values", question.schema().clone());
         let builder = self.defaults.apply(builder).with_system(question.instructions());
-        self.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target).build()
+        let extractor = self.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target).build()?;
+        let extraction = extractor.extraction(text.to_owned());
+        Ok(match self.recorder.clone() {
+            Some(recorder) => extraction.with_observer(recorder),
+            None => extraction,
+        })
     }
 
     /// Asks for quotes of the values that were not found. Without an answer, the evidence stays as it is.
@@ -309,8 +317,7 @@ impl FollowUp {
         let Ok(outcome) = result else { return };
         let Some(question) = outcome.unquoted() else { return };
         let text = outcome.source().to_owned();
-        let asked = self.extractor(&question).map(|extractor| extractor.extraction(text));
-        let answered = match asked {
+        let answered = match self.extraction(&question, &text) {
             Ok(extraction) => extraction.with_cancel(cancel.clone()).run().await,
             Err(error) => Err(error),
         };
@@ -319,7 +326,10 @@ impl FollowUp {
                 outcome.quote(&question, &answer.value);
                 outcome.absorb(answer);
             }
-            Err(error) => say!("warning: there are no quotes: {error}"),
+            Err(error) => {
+                outcome.absorb_failed(&error);
+                say!("warning: there are no quotes: {error}");
+            }
         }
     }
 }
@@ -431,7 +441,11 @@ impl<'a> Requests<'a> {
             max_attempts: Some(2),
             ..Defaults::default()
         };
-        FollowUp { backends: self.opened.backends.clone(), defaults: flags.or(self.opened.defaults.clone()) }
+        FollowUp {
+            backends: self.opened.backends.clone(),
+            defaults: flags.or(self.opened.defaults.clone()),
+            recorder: self.opened.recorder(self.ledger.clone(), "extract"),
+        }
     }
 
     /// Returns the extraction of one input, recorded if there is a ledger. `name` is the name of the schema, unless the schema is

@@ -1,0 +1,116 @@
+//! `extract --ensemble`: the choice between disputed values, the calls of targets without an answer, and names.
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use crate::config::chat;
+use crate::{Ran, folder, formwork, temporary};
+
+const SCHEMA: &str = r#"{"type": "object", "properties": {"age": {"type": "integer"}, "note": {"type": "string"}},
+    "required": ["age"], "additionalProperties": false}"#;
+
+const TEXT: &str = "Maria is 34. In 43 days: hi.";
+
+/// A configuration with a provider for each server, each with a model of its name.
+fn config(servers: &[(&str, &Server)]) -> String {
+    let section = |(name, server): &(&str, &Server)| {
+        format!(
+            "[providers.{name}]\nkind = \"llama-server\"\nmodel = \"model-{name}\"\nstream = false\nbase_url = \"{}/v1\"\n",
+            server.url()
+        )
+    };
+    let text: String = servers.iter().map(section).collect();
+    temporary(&format!("choices-{}.toml", servers[0].1.address().port()), text)
+}
+
+fn ask(servers: &[(&str, &Server)], more: &[&str]) -> Ran {
+    let config = config(servers);
+    let names: Vec<&str> = servers.iter().map(|(name, _)| *name).collect();
+    let names = names.join(",");
+    let args = [
+        "extract",
+        "--schema",
+        SCHEMA,
+        "--config",
+        &config,
+        "--ensemble",
+        &names,
+        "--json",
+        "--retries",
+        "0",
+    ];
+    formwork(&[&args[..], more, &[TEXT]].concat(), "")
+}
+
+#[test]
+fn the_choice_of_no_value_leaves_an_optional_member_out() {
+    for (choice, expected) in [
+        (r#"{"age": "34", "note": "null"}"#, json!({"age": 34})),
+        (r#"{"age": "34", "note": "hi"}"#, json!({"age": 34, "note": "hi"})),
+    ] {
+        let (a, b) = (chat(&[r#"{"age": 43}"#, choice]), chat(&[r#"{"age": 34, "note": "hi"}"#]));
+        let ran = ask(&[("a", &a), ("b", &b)], &[]);
+        let row = ran.rows().remove(0);
+        assert_eq!((&row["value"], ran.stderr.contains("violates")), (&expected, false), "{}", ran.stderr);
+        assert_eq!((&row["disputed"], &row["origin"]["target"]), (&Value::Null, &json!("a, b")));
+    }
+}
+
+#[test]
+fn the_first_target_that_has_an_answer_chooses() {
+    let gone = Server::start([Reply::status(404)]).unwrap();
+    let b = chat(&[r#"{"age": 43}"#, r#"{"age": "34"}"#]);
+    let c = chat(&[r#"{"age": 34}"#]);
+    let ran = ask(&[("a", &gone), ("b", &b), ("c", &c)], &[]);
+    assert_eq!(ran.rows()[0]["value"], json!({"age": 34}), "{}", ran.stderr);
+    assert_eq!((gone.received().len(), b.received().len(), c.received().len()), (1, 2, 1));
+}
+
+#[test]
+fn every_call_is_counted_and_recorded() {
+    let ledger = folder().join("choices.db");
+    _ = std::fs::remove_file(&ledger);
+    let ledger = ledger.to_str().unwrap();
+    let (a, b) =
+        (chat(&[r#"{"age": 43}"#, r#"{"age": "seven"}"#, r#"{"age": "seven"}"#]), chat(&[r#"{"age": 34}"#]));
+    let broken = Server::start([Reply::status(400)]).unwrap();
+    let ran = ask(&[("a", &a), ("b", &b), ("c", &broken)], &["--ledger", ledger]);
+    let sent = a.received().len() + b.received().len() + broken.received().len();
+    let row = ran.rows().remove(0);
+    assert_eq!((row["calls"].as_array().unwrap().len(), sent), (5, 5), "{}", ran.stderr);
+    assert_eq!(row["disputed"].as_array().unwrap().len(), 1);
+    let runs = formwork(&["runs", "list", "--json", "--ledger", ledger], "").rows();
+    let calls: u64 = runs.iter().map(|run| run["calls"].as_u64().unwrap()).sum();
+    assert_eq!((runs.len(), calls), (4, 5), "{runs:?}");
+}
+
+/// The tests run in the folder of the crate, which has a folder `src`.
+#[test]
+fn a_folder_with_the_name_of_a_provider_is_no_model() {
+    let (src, tests) = (chat(&[r#"{"age": 34}"#]), chat(&[r#"{"age": 34}"#]));
+    let ran = ask(&[("src", &src), ("tests", &tests)], &[]);
+    assert_eq!(ran.rows()[0]["value"], json!({"age": 34}), "{}", ran.stderr);
+    let body: Value = serde_json::from_slice(&src.received()[0].body).unwrap();
+    assert_eq!(body["model"], "model-src");
+}
+
+#[test]
+fn the_calibration_of_another_number_of_answers_is_refused() {
+    let one = |configuration: &str, others: usize| {
+        json!({"configuration": configuration, "others": others, "evidence": true, "documents": 9, "leaves": 99, "error": 0.01,
+            "points": [[0.0, 0.25], [1.0, 0.75]]})
+    };
+    let fitted = json!({"calibrations": [one("a", 2), one("b", 2), one("merged", 3)]});
+    let file = temporary("calibration-of-three.json", fitted.to_string());
+    let answer = r#"{"age": 34}"#;
+    let (a, b, c) = (chat(&[answer]), chat(&[answer]), chat(&[answer]));
+    let ran = ask(&[("a", &a), ("b", &b)], &["--calibration", &file]);
+    assert!(
+        ran.code == 2 && ran.stderr.contains("no calibration with evidence for merged beside 2"),
+        "{}",
+        ran.stderr
+    );
+    assert!(a.received().is_empty());
+    let ran = ask(&[("a", &a), ("b", &b), ("c", &c)], &["--calibration", &file]);
+    assert_eq!(ran.rows()[0]["confidence"][0]["probability"], json!(0.75), "{}", ran.stderr);
+}
