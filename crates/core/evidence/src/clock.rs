@@ -1,8 +1,14 @@
 //! Times of day, and the notations of times in texts.
 
+use std::collections::BTreeSet;
+
 use crate::date::words_of;
 use crate::index::Index;
 use crate::numeral::Range;
+use crate::text::size;
+
+/// The maximum number of words between a date and its time.
+const MAX_APART: usize = 60;
 
 /// A time of day: hour, minute and second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,18 +36,15 @@ impl Time {
             |word: &str, max: u32| word.parse().ok().filter(|number| word.len() <= 2 && *number <= max);
         let (word, gap) = words.next()?;
         let hour = number(word, 24)?;
-        let minute = match words.next_if(|_| gap == ":") {
-            Some((word, gap)) => {
-                let minute = number(word, 59).filter(|_| word.len() == 2)?;
-                let second = words
-                    .next_if(|_| gap == ":")
-                    .map_or(Some((0, "")), |(word, gap)| Some((number(word, 60)?, gap)));
-                let (second, gap) = second?;
+        let (mut minute, mut second) = (0, 0);
+        if let Some((word, gap)) = words.next_if(|_| gap == ":") {
+            minute = number(word, 59).filter(|_| word.len() == 2)?;
+            if let Some((word, gap)) = words.next_if(|_| gap == ":") {
+                second = number(word, 60)?;
+                // A part of a second is no part of other notations.
                 words.next_if(|(word, _)| gap == "." && word.bytes().all(|c| c.is_ascii_digit()));
-                (minute, second)
             }
-            None => (0, 0),
-        };
+        }
         let half = words.next_if(|(word, _)| matches!(*word, "am" | "pm"));
         let hour = match half {
             Some(("pm", _)) if hour < 12 => hour + 12,
@@ -51,78 +54,74 @@ impl Time {
         };
         let has_zone = text.ends_with(['Z', 'z']) || words.peek().is_some();
         let is_zone = |(word, _): (&str, &str)| ZONES.contains(&word) || number(word, 59).is_some();
-        words.all(is_zone).then_some(Self { hour, minute: minute.0, second: minute.1, has_zone })
+        words.all(is_zone).then_some(Self { hour, minute, second, has_zone })
     }
 
     /// Returns whether it is midnight, which stands for no time at all beside a date.
     pub(crate) const fn is_midnight(self) -> bool {
-        self.hour % 24 == 0 && self.minute == 0 && self.second == 0
+        matches!(self.hour, 0 | 24) && self.minute == 0 && self.second == 0
     }
 }
 
 impl Index<'_> {
-    /// Returns the places of a time: with the hour of the day or of its half, and with minutes unless it is a whole hour.
+    /// Returns the places of a time.
     pub(crate) fn times(&self, time: Time) -> Vec<Range> {
-        let hours = if time.has_zone { 0..24 } else { time.hour..time.hour + 1 };
-        let mut places: Vec<Range> = hours
-            .flat_map(|hour| {
-                let half = if hour % 12 == 0 { 12 } else { hour % 12 };
-                let mut words =
-                    vec![format!("{hour:02}"), hour.to_string(), format!("{half:02}"), half.to_string()];
-                words.sort_unstable();
-                words.dedup();
-                words.into_iter().flat_map(move |word| {
-                    let all: Vec<Range> = self
-                        .occurrences(&word)
-                        .filter_map(|token| self.time_at(token, &word, hour, time))
-                        .collect();
-                    all
-                })
-            })
-            .collect();
+        let half = (time.hour + 11) % 12 + 1;
+        let words = [time.hour, half].into_iter().flat_map(|hour| [hour.to_string(), format!("{hour:02}")]);
+        let words: BTreeSet<String> = words.collect();
+        let tokens = words.iter().flat_map(|word| self.occurrences(word));
+        let mut places: Vec<Range> = tokens.filter_map(|token| self.time_at(token, time)).collect();
         places.sort_unstable_by_key(|place| place.start);
-        places.dedup();
         places
     }
 
-    /// Returns the place of a time whose hour is a token, which has this word.
-    fn time_at(&self, token: usize, word: &str, hour: u32, time: Time) -> Option<Range> {
-        let is = |at: usize, number: u32| self.word(at) == format!("{number:02}");
-        let is_number =
-            |at: usize| self.word(at).len() == 2 && self.word(at).bytes().all(|c| c.is_ascii_digit());
-        let joins = |at: usize| matches!(self.gap(at), ":" | ".");
-        let mut last = token;
-        if joins(last) && is(last + 1, time.minute) {
-            last += 1;
-            if self.gap(last) == ":" && is_number(last + 1) {
-                last += 1;
-                if !is(last, time.second) {
-                    return None;
-                }
-            } else if time.second > 0 {
-                return None;
+    /// Returns whether a time stands beside a place: in its line or in one beside it, and not far from it.
+    pub(crate) fn has_time(&self, place: Range, time: Time) -> bool {
+        let line = |token: usize| self.tokens.get(token).map(|token| token.line);
+        let (first, last) = (size(place.first), size(place.last));
+        let is_near = |token: &usize| {
+            line(*token).zip(line(first)).is_some_and(|(token, place)| token.abs_diff(place) <= 1)
+        };
+        let before = (first.saturating_sub(MAX_APART)..first).rev().take_while(is_near);
+        let after = (last + 1..last + 1 + MAX_APART).take_while(is_near);
+        before.chain(after).any(|token| self.time_at(token, time).is_some())
+    }
+
+    /// Returns the place of a time whose hour is a token: of the day or of its half, and with minutes unless it is a whole hour.
+    fn time_at(&self, token: usize, time: Time) -> Option<Range> {
+        let number = |at: usize| {
+            let word = self.word(at);
+            word.parse::<u32>().ok().filter(|_| word.len() <= 2)
+        };
+        let follows =
+            |at: usize, marks: &[&str]| marks.contains(&self.gap(at)).then(|| number(at + 1)).flatten();
+        let is_within = token
+            .checked_sub(1)
+            .is_some_and(|before| follows(before, &[":", "."]).is_some() && number(before).is_some());
+        let (written, mut last) = (number(token).filter(|hour| *hour <= 24 && !is_within)?, token);
+        let (mut minute, mut second) = (0, 0);
+        if let Some(found) = follows(last, &[":", "."]) {
+            (minute, last) = (found, last + 1);
+            if let Some(found) = follows(last, &[":"]) {
+                (second, last) = (found, last + 1);
             }
-        } else if time.minute > 0 || time.second > 0 || joins(last) && is_number(last + 1) {
-            return None;
         }
-        let has_minutes = last > token;
         let next = self.word(last + 1);
-        let half = Some(next).filter(|_| self.gap(last).trim().is_empty());
-        let half = match (half, self.gap(last + 1), self.word(last + 2)) {
-            (Some("am"), ..) | (Some("a"), ".", "m") => Some(false),
-            (Some("pm"), ..) | (Some("p"), ".", "m") => Some(true),
+        let is_late = match (self.gap(last).trim(), next, self.gap(last + 1), self.word(last + 2)) {
+            ("", "am", ..) | ("", "a", ".", "m") => Some(false),
+            ("", "pm", ..) | ("", "p", ".", "m") => Some(true),
             _ => None,
         };
-        let written: u32 = word.parse().ok()?;
-        let is_hour = match half {
+        let hour = match is_late {
             Some(is_late) => {
-                written == (if hour % 12 == 0 { 12 } else { hour % 12 }) && is_late == (hour >= 12)
+                Some(written % 12 + if is_late { 12 } else { 0 }).filter(|_| (1..=12).contains(&written))?
             }
-            None => written == hour,
+            None => written,
         };
-        let is_named = has_minutes || half.is_some() || matches!(next, "uhr" | "h" | "o");
-        let is_own =
-            hour == time.hour || ZONES.contains(&next) || self.gap(last).trim_start().starts_with(['+', '-']);
-        (self.word(token) == word && is_hour && is_named && is_own).then(|| self.range(token, last)).flatten()
+        let is_named = last > token || is_late.is_some() || matches!(next, "uhr" | "h" | "o");
+        let is_shifted = || ZONES.contains(&next) || self.gap(last).trim_start().starts_with(['+', '-']);
+        let is_own = hour == time.hour || time.has_zone && is_shifted();
+        let is_it = is_named && is_own && (minute, second) == (time.minute, time.second);
+        is_it.then(|| self.range(token, last)).flatten()
     }
 }

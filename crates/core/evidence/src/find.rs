@@ -66,17 +66,10 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
     let (found, rest) = dates_in(text, &words);
     // Only a time of day may follow a date, or the text is no date.
     if rest.chars().all(|c| digit(c).is_some() || !c.is_alphabetic() || matches!(c, 'T' | 'Z' | 't' | 'z')) {
-        let times = Time::of(rest).filter(|time| !time.is_midnight()).map(|time| index.times(time));
-        // The time stands beside the date: in its line, or in one beside it.
-        let is_beside = |range: &Range| {
-            times.as_ref().is_none_or(|times| {
-                let line = |place: &Range| index.tokens.get(size(place.first)).map_or(0, |token| token.line);
-                let from = times.partition_point(|time| line(time) + 1 < line(range));
-                times.get(from).is_some_and(|time| line(time) <= line(range) + 1)
-            })
-        };
+        let time = Time::of(rest).filter(|time| !time.is_midnight());
         let of_date = |date: Date, quality| {
-            let places = index.dates(date).filter(|range| is_beside(range));
+            let places =
+                index.dates(date).filter(|range| time.is_none_or(|time| index.has_time(*range, time)));
             places.map(move |range| Place::new(range, Status::Normalised, quality)).collect::<Vec<_>>()
         };
         let mut full: Vec<Place> = found.iter().flat_map(|date| of_date(*date, 0.9)).collect();
