@@ -3,7 +3,7 @@
 use formwork_ledger::{Hold, RecordId};
 
 use super::Shared;
-use crate::access::Client;
+use crate::access::{Client, now};
 use crate::ask::{Ask, Want};
 use crate::document::Extent;
 use crate::engine::Bounds;
@@ -78,7 +78,7 @@ async fn reserved(
         return Err(Problem::new(Kind::OutOfBudget, message));
     }
     let Some(key) = key else { return Ok((None, bounds.budget)) };
-    let limits = match (key.left(), bounds.budget) {
+    let limits = match (key.left(now()), bounds.budget) {
         (left, Some(own)) => (own.min(call), own.min(left.unwrap_or(own).max(call))),
         // The remaining budget must cover at least one attempt, but not all of them.
         (Some(left), None) => (call, whole.min(left.max(call))),
