@@ -141,6 +141,16 @@ impl Engine {
         Ok(Ready { key, extractor: extractor?, was_compiled, limits })
     }
 
+    /// Checks that a contract can be used.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] for a schema, a rule or an example that cannot be used.
+    pub(crate) fn check(&self, spec: &Spec) -> Result<(), Problem> {
+        let all: Vec<usize> = (0..self.names.targets().len()).collect();
+        let builder = self.builder(spec, &all, Sampling::default(), Bounds::default())?;
+        builder.verify().map_err(|error| unusable(&error))
+    }
+
     fn builder(
         &self,
         spec: &Spec,
