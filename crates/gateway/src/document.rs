@@ -21,6 +21,9 @@ const FORMAT: &str = "format";
 const HIDDEN: [&str; 6] =
     ["previous_response_id", "conversation", "prompt", "mcp_servers", "plugins", "web_search_options"];
 
+/// The members by which a server adds a document or sound of its own, or of the web.
+const ADDRESSES: [&str; 4] = ["file_id", "file_url", "source.url", "audio.id"];
+
 /// The beginnings of the types of tools that the client carries out, so that they add nothing to the input of the call.
 const CLIENT_TOOLS: [&str; 10] = [
     "function",
@@ -287,7 +290,7 @@ impl Node<'_> {
                             ("image_url" | "picture", "url") | ("picture", "file_id") => "image_url",
                             (_, "file_id") if kind == Some("input_image") => "image_url",
                             // Documents of Anthropic's, and earlier sound of Chat Completions.
-                            ("source", "url") => "file_url",
+                            ("source", "url") => "source.url",
                             ("audio", "id") => "audio.id",
                             (_, "cache_control") => {
                                 extent.is_cached |= !value.is_null();
@@ -310,10 +313,10 @@ impl Node<'_> {
                 };
             }
             Self::Text(_) if matches!(name, "role" | "type") => {}
-            Self::Text(_) if name == "file_id" => extent.hidden = Some("file_id"),
-            Self::Text(_) if name == "file_url" => extent.hidden = Some("file_url"),
-            Self::Text(_) if name == "audio.id" => extent.hidden = Some("audio.id"),
-            Self::Text(text) => extent.bytes += text.len() as u64,
+            Self::Text(text) => match ADDRESSES.iter().find(|known| **known == name) {
+                Some(known) => extent.hidden = Some(known),
+                None => extent.bytes += text.len() as u64,
+            },
             Self::Unread(text) => extent.bytes += text.len() as u64,
             // Prompts may be lists of tokens.
             Self::Scalar(value) if matches!(name, "input" | "prompt" | "context") => {

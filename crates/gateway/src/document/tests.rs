@@ -125,7 +125,7 @@ fn input_that_a_server_adds_is_found_and_pictures_and_tools_of_the_client_are_no
         (said(json!({"type": "input_file", "file_id": "f"})), Some("file_id")),
         (said(json!({"type": "input_file", "file_url": "u"})), Some("file_url")),
         (document(json!({"type": "file", "file_id": "f"})), Some("file_id")),
-        (document(json!({"type": "url", "url": "u"})), Some("file_url")),
+        (document(json!({"type": "url", "url": "u"})), Some("source.url")),
         (document(json!({"type": "text", "data": "Hi"})), None),
         (document(json!({"type": "content", "content": [{"type": "text", "text": "Hi"}]})), None),
         (json!({"messages": [{"role": "assistant", "audio": {"id": "a"}}]}), Some("audio.id")),

@@ -429,7 +429,7 @@ fn input_that_a_server_adds_is_reserved_as_the_context_of_the_model_or_refused_u
         ("openai-responses", "/v1/responses", &responses, "previous_response_id"),
         ("openai", "/v1/chat/completions", &chat, "file_id"),
         ("openai", "/v1/chat/completions", &formatted, "file_id"),
-        ("anthropic", "/v1/messages", &messages, "file_url"),
+        ("anthropic", "/v1/messages", &messages, "source.url"),
     ] {
         let kind = Kind { provider: kind, ..kinds()[0] };
         let mut configs = vec![(priced(&kind, "URL"), false)];
