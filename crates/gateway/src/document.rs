@@ -17,6 +17,27 @@ const SCHEMAS: [&str; 3] = ["schema", "parameters", "input_schema"];
 /// The member of a body of Ollama's that is a schema.
 const FORMAT: &str = "format";
 
+/// The members of a body by which a server adds input of its own: what it has stored, or what its tools find.
+const HIDDEN: [&str; 6] =
+    ["previous_response_id", "conversation", "prompt", "mcp_servers", "plugins", "web_search_options"];
+
+/// The members by which a server adds a document or sound of its own, or of the web.
+const ADDRESSES: [&str; 4] = ["file_id", "file_url", "source.url", "audio.id"];
+
+/// The beginnings of the types of tools that the client carries out, so that they add nothing to the input of the call.
+const CLIENT_TOOLS: [&str; 10] = [
+    "function",
+    "custom",
+    "namespace",
+    "computer",
+    "bash",
+    "text_editor",
+    "memory",
+    "local_shell",
+    "shell",
+    "apply_patch",
+];
+
 /// A member of an object: its name and its value.
 pub(crate) type Member<'t> = (Cow<'t, str>, Node<'t>);
 
@@ -169,6 +190,13 @@ impl<'t> Document<'t> {
                 value.measure(name, &mut extent);
             }
         }
+        let is_given = |name: &&&str| match self.get([**name]) {
+            // Of Ollama's and of older APIs it is the text itself.
+            Some(value) if **name == "prompt" => matches!(value, Node::Object(_)),
+            Some(value) => !value.is_null() && !matches!(value, Node::List(items) if items.is_empty()),
+            None => false,
+        };
+        extent.hidden = HIDDEN.iter().find(is_given).copied().or(extent.hidden);
         extent
     }
 
@@ -186,6 +214,10 @@ pub(crate) struct Extent {
     bytes: u64,
     /// The tokens of pictures and documents, and of the marks between messages.
     tokens: u64,
+    /// The member by which the server adds input that the request does not have, so that only the context of the model limits it.
+    hidden: Option<&'static str>,
+    /// Whether the request asks for the prompt to be written to a cache.
+    is_cached: bool,
 }
 
 impl Extent {
@@ -197,6 +229,16 @@ impl Extent {
     /// Returns the number of tokens that the prompt never exceeds: a token has at least one byte.
     pub(crate) const fn most(self) -> u64 {
         self.bytes.saturating_add(self.tokens)
+    }
+
+    /// Returns the member by which the server adds input that the request does not have.
+    pub(crate) const fn hidden(self) -> Option<&'static str> {
+        self.hidden
+    }
+
+    /// Returns whether the request asks for the prompt to be written to a cache.
+    pub(crate) const fn is_cached(self) -> bool {
+        self.is_cached
     }
 
     /// Returns an estimate that is seldom too low: a token of a prompt has three bytes or more.
@@ -228,9 +270,36 @@ impl Node<'_> {
         match self {
             Self::Object(members) => {
                 extent.tokens += u64::from(matches!(name, "messages" | "input")) * 4;
+                let kind = members.iter().rev().find_map(|(inner, value)| match value {
+                    Self::Text(kind) if inner == "type" => Some(&**kind),
+                    _ => None,
+                });
+                match kind {
+                    Some("item_reference") => extent.hidden = Some("item_reference"),
+                    Some(kind)
+                        if name == "tools" && !CLIENT_TOOLS.iter().any(|own| kind.starts_with(own)) =>
+                    {
+                        extent.hidden = Some("tools");
+                    }
+                    _ => {}
+                }
                 for (inner, value) in members {
-                    let is_picture = matches!(name, "image_url" | "source") && inner == "url";
-                    value.measure(if is_picture { "image_url" } else { inner }, extent);
+                    value.measure(
+                        match (name, &**inner) {
+                            (_, "source") if kind == Some("image") => "picture",
+                            ("image_url" | "picture", "url") | ("picture", "file_id") => "image_url",
+                            (_, "file_id") if kind == Some("input_image") => "image_url",
+                            // Documents of Anthropic's, and earlier sound of Chat Completions.
+                            ("source", "url") => "source.url",
+                            ("audio", "id") => "audio.id",
+                            (_, "cache_control") => {
+                                extent.is_cached |= !value.is_null();
+                                inner
+                            }
+                            (_, inner) => inner,
+                        },
+                        extent,
+                    );
                 }
             }
             Self::List(items) => items.iter().for_each(|item| item.measure(name, extent)),
@@ -244,8 +313,15 @@ impl Node<'_> {
                 };
             }
             Self::Text(_) if matches!(name, "role" | "type") => {}
-            Self::Text(text) => extent.bytes += text.len() as u64,
+            Self::Text(text) => match ADDRESSES.iter().find(|known| **known == name) {
+                Some(known) => extent.hidden = Some(known),
+                None => extent.bytes += text.len() as u64,
+            },
             Self::Unread(text) => extent.bytes += text.len() as u64,
+            // Prompts may be lists of tokens.
+            Self::Scalar(value) if matches!(name, "input" | "prompt" | "context") => {
+                extent.tokens += u64::from(value.is_number());
+            }
             Self::Scalar(_) => {}
         }
     }

@@ -141,6 +141,16 @@ impl Engine {
         Ok(Ready { key, extractor: extractor?, was_compiled, limits })
     }
 
+    /// Checks that a contract can be used.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] for a schema, a rule or an example that cannot be used.
+    pub(crate) fn check(&self, spec: &Spec) -> Result<(), Problem> {
+        let all: Vec<usize> = (0..self.names.targets().len()).collect();
+        let builder = self.builder(spec, &all, Sampling::default(), Bounds::default())?;
+        builder.verify().map_err(|error| unusable(&error))
+    }
+
     fn builder(
         &self,
         spec: &Spec,
@@ -186,10 +196,10 @@ impl Engine {
     }
 
     /// Returns the maximum cost of a request in millionths of a US dollar, and that of its first call. A token has at
-    /// least one byte.
+    /// least one byte; input that the server adds is limited by the context of the model.
     ///
     /// # Errors
-    /// The name of a target whose price is not known.
+    /// Why the cost has no limit that is known: a target has no price, or no context.
     pub(crate) fn worst(
         &self,
         ask: &Ask,
@@ -203,8 +213,18 @@ impl Engine {
         let calls = if ask.want.is_contract() { u64::from(self.attempts()) } else { 1 };
         let (mut call, mut least) = (0, 0);
         for target in self.targets(targets) {
-            let price = target.backend.price().ok_or_else(|| target.name().to_owned())?;
+            let name = target.name();
+            let price =
+                target.backend.price().ok_or_else(|| format!("the price of `{name}` is not known"))?;
             let promised = target.backend.capabilities();
+            let input = match prompt.hidden() {
+                None => prompt.most(),
+                Some(member) => promised.input_tokens.or(promised.context_tokens).map(u64::from).ok_or_else(|| {
+                    format!(
+                        "`{member}` adds input at the server of `{name}` that no known context of its model limits"
+                    )
+                })?,
+            };
             let limits = [
                 ask.sampling.max_tokens,
                 self.defaults.max_tokens,
@@ -214,8 +234,9 @@ impl Engine {
             let output = limits.into_iter().flatten().next().unwrap_or(ANSWER);
             let cost = |output: u32| {
                 let output = u64::from(output).saturating_mul(u64::from(ask.count));
-                let usage = Usage::new(Self::prompts(ask, prompt.most()), output);
-                price.of(usage).micro_usd.unwrap_or(0)
+                let usage = Usage::new(Self::prompts(ask, input), output);
+                let cost = if is_run || prompt.is_cached() { price.at_most(usage) } else { price.of(usage) };
+                cost.micro_usd.unwrap_or(0)
             };
             call = call.max(cost(output));
             // A run limits its first call by the length of schema and text; see `limit.rs` of formwork-core.

@@ -146,6 +146,12 @@ enum Count {
     /// Tokens that are written to a cache, and not part of the input.
     Written,
     Reasoning,
+    /// The tokens that are written to a cache for an hour, which are part of [`Written`](Self::Written).
+    Hour,
+    /// Tokens that are written to a cache, and part of the input.
+    Within,
+    /// The cost in US dollars, which is kept in millionths.
+    Dollars,
     /// Ollama's, outside of a member `usage`.
     LineInput,
     LineOutput,
@@ -170,6 +176,9 @@ impl Name {
             b"cached_tokens" | b"prompt_cache_hit_tokens" => Self::Count(Count::Cached),
             b"cache_read_input_tokens" => Self::Count(Count::Beside),
             b"cache_creation_input_tokens" => Self::Count(Count::Written),
+            b"ephemeral_1h_input_tokens" => Self::Count(Count::Hour),
+            b"cache_write_tokens" => Self::Count(Count::Within),
+            b"cost" => Self::Count(Count::Dollars),
             b"total_tokens" => Self::Count(Count::Total),
             b"reasoning_tokens" | b"thinking_tokens" => Self::Count(Count::Reasoning),
             b"prompt_eval_count" => Self::Count(Count::LineInput),
@@ -180,13 +189,13 @@ impl Name {
 }
 
 /// The counts of one member `usage`, in the order of [`Count`].
-type Report = [Option<u64>; 8];
+type Report = [Option<u64>; 11];
 
 /// Adds a count of a member `usage` itself, or of one of its objects of details.
 fn add(report: &mut Report, count: Count, number: u64, is_detail: bool) {
     let is_there = match count {
         Count::Cached => true,
-        Count::Reasoning => is_detail,
+        Count::Reasoning | Count::Hour | Count::Within => is_detail,
         _ => !is_detail,
     };
     // Ollama's counts have no place.
@@ -202,7 +211,11 @@ struct Counts {
     input: Option<u64>,
     output: Option<u64>,
     cached: u64,
+    written: u64,
+    hour: u64,
     reasoning: u64,
+    /// In millionths of a US dollar.
+    cost: Option<u64>,
     has_total: bool,
     /// Whether it was Ollama's report at the end.
     is_last: bool,
@@ -210,7 +223,7 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, report: Report) {
-        let [input, prompt, output, total, cached, beside, written, reasoning] = report;
+        let [input, prompt, output, total, cached, beside, written, reasoning, hour, within, cost] = report;
         // Anthropic counts tokens that are read from or written to its cache beside the others; LiteLLM's `prompt_tokens` has them.
         let others = beside.unwrap_or(0).saturating_add(written.unwrap_or(0));
         let input = prompt.max(input.map(|input| input.saturating_add(others)));
@@ -221,7 +234,10 @@ impl Counts {
         self.input = self.input.max(input);
         self.output = self.output.max(if is_beside { all } else { output });
         self.cached = self.cached.max(cached.or(beside).unwrap_or(0));
+        self.written = self.written.max(written.or(within).unwrap_or(0));
+        self.hour = self.hour.max(hour.unwrap_or(0));
         self.reasoning = self.reasoning.max(reasoning);
+        self.cost = self.cost.max(cost);
         self.has_total |= total.is_some();
     }
 }
@@ -343,8 +359,13 @@ impl Meter {
             return;
         }
         self.inside = Inside::None;
-        let number = std::str::from_utf8(self.word.get()).ok().and_then(|digits| digits.parse().ok());
-        let (Name::Count(count), Some(number)) = (self.name, number) else { return };
+        let Name::Count(count) = self.name else { return };
+        let digits = std::str::from_utf8(self.word.get()).unwrap_or_default();
+        let number = match count {
+            Count::Dollars => Usage::default().with_dollars(digits.parse().ok()).micro_usd,
+            _ => digits.parse().ok(),
+        };
+        let Some(number) = number else { return };
         match (count, &mut self.usage) {
             (Count::LineInput, _) => self.reported.input = self.reported.input.max(Some(number)),
             (Count::LineOutput, _) => {
@@ -471,23 +492,33 @@ impl Meter {
     /// has an estimate where that is higher than what was reported so far.
     pub(crate) fn usage(&mut self, prompt: Extent, is_whole: bool) -> Usage {
         self.end_number();
-        let Counts { input, output, cached, reasoning, .. } = self.reported;
+        let Counts { input, output, cached, written, hour, reasoning, cost, .. } = self.reported;
+        let hour = hour.min(written);
         let (bytes, pieces) = if self.deltas.0 > 0 { self.deltas } else { (self.bytes, self.pieces) };
         let estimate = bytes.div_ceil(3).max(pieces.min(bytes));
         let output = output.filter(|output| (is_whole && *output > 0) || *output >= estimate);
         let input = input.filter(|input| *input > 0);
-        Usage::new(input.unwrap_or_else(|| prompt.estimate()), output.unwrap_or(estimate))
+        let estimated = input.is_none() || (output.is_none() && (estimate > 0 || !is_whole));
+        let mut usage = Usage::new(input.unwrap_or_else(|| prompt.estimate()), output.unwrap_or(estimate))
             .with_cached(cached)
+            .with_written(written - hour, hour)
             .with_reasoning(reasoning)
-            .with_estimated(input.is_none() || (output.is_none() && (estimate > 0 || !is_whole)))
+            .with_estimated(estimated);
+        // The cost of a part of an answer is not that of the answer.
+        usage.micro_usd = cost.filter(|_| !estimated);
+        usage
     }
 }
 
 /// Adds the tokens of other calls to the counts of a response or an event, where it has counts. Returns whether it changed.
 pub(crate) fn add_counts(document: &mut Value, others: Usage) -> bool {
     let Some(members) = document.as_object_mut() else { return false };
-    let is_beside = |name: &String| matches!(Name::of(name.as_bytes()), Name::Count(Count::Beside));
-    let beside = if members.keys().any(is_beside) { others.cached_tokens } else { 0 };
+    let counts_of = |count: Count, tokens: u64| {
+        let has = |name: &String| Name::of(name.as_bytes()) == Name::Count(count);
+        if members.keys().any(has) { tokens } else { 0 }
+    };
+    let beside = counts_of(Count::Beside, others.cached_tokens)
+        .saturating_add(counts_of(Count::Written, others.written_tokens));
     // xAI counts reasoning beside the output.
     let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
     let counts = ["prompt_tokens", "completion_tokens", "total_tokens"];
@@ -504,11 +535,13 @@ pub(crate) fn add_counts(document: &mut Value, others: Usage) -> bool {
             Name::Count(Count::Output | Count::LineOutput) => others.output_tokens.saturating_sub(apart),
             Name::Count(Count::Total) => others.input_tokens.saturating_add(others.output_tokens),
             Name::Count(Count::Cached | Count::Beside) => others.cached_tokens,
+            Name::Count(Count::Written | Count::Within) => others.written_tokens,
+            Name::Count(Count::Hour) => others.written_hour_tokens,
             Name::Count(Count::Reasoning) => others.reasoning_tokens,
             _ => 0,
         };
-        let is_outer =
-            matches!(name.as_str(), "message" | "response" | "usage") || name.ends_with("_details");
+        let is_outer = matches!(name.as_str(), "message" | "response" | "usage" | "cache_creation")
+            || name.ends_with("_details");
         if let Some(count) = value.as_u64().filter(|_| more > 0) {
             *value = count.saturating_add(more).into();
             is_changed = true;
@@ -579,7 +612,22 @@ mod tests {
             (
                 "data: {\"usage\":{\"input_tokens\":9,\"output_tokens\":1,\"cache_read_input_tokens\":100,\"cache_creation_input_tokens\":\
                 10}}\n\n: a \" note\n\ndata: {\"usage\":{\"output_tokens\":7}}\n\ndata: [DONE]\n\n",
-                Usage::new(119, 7).with_cached(100),
+                Usage::new(119, 7).with_cached(100).with_written(10, 0),
+            ),
+            (
+                r#"{"usage":{"input_tokens":9,"output_tokens":7,"cache_creation_input_tokens":10,"cache_creation":{"ephemeral_5m_input_tokens":4,
+                "ephemeral_1h_input_tokens":6}}}"#,
+                Usage::new(19, 7).with_written(4, 6),
+            ),
+            // OpenRouter: a part of the input, and the cost, whose parts are in an object of details.
+            (
+                r#"{"usage":{"prompt_tokens":12,"completion_tokens":3,"cost":1.25e-3,"cost_details":{"cost":7,"upstream_inference_cost":9},
+                "prompt_tokens_details":{"cached_tokens":4,"cache_write_tokens":5}}}"#,
+                Usage::new(12, 3).with_cached(4).with_written(5, 0).with_dollars(Some(0.00125)),
+            ),
+            (
+                r#"{"cost":3,"usage":{"prompt_tokens":12,"completion_tokens":3,"cost":"free","cache_write_tokens":8,"ephemeral_1h_input_tokens":9}}"#,
+                Usage::new(12, 3),
             ),
             (
                 "{\"done\":false}\n{\"done\":true,\"prompt_eval_count\":5,\"eval_count\":6}\n",
@@ -600,7 +648,7 @@ mod tests {
             // LiteLLM's form for Claude: all of the prompt, and Anthropic's counts of its parts.
             (
                 r#"{"usage":{"prompt_tokens":119,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":100},"cache_creation_input_tokens":10,"cache_read_input_tokens":100}}"#,
-                Usage::new(119, 7).with_cached(100),
+                Usage::new(119, 7).with_cached(100).with_written(10, 0),
             ),
             // xAI's reasoning beside the output, and Anthropic's, which is a part of it.
             (
@@ -655,7 +703,7 @@ mod tests {
 
     #[test]
     fn the_tokens_of_other_calls_are_added_to_the_usage_of_every_protocol() {
-        let others = Usage::new(100, 40).with_cached(30).with_reasoning(10);
+        let others = Usage::new(100, 40).with_cached(30).with_written(12, 8).with_reasoning(10);
         let (mut checked, is_read) = (0, |body: &str| !body.contains("\"x\""));
         for (body, before) in reports().into_iter().filter(|(body, _)| is_read(body)) {
             let Ok(mut document) = serde_json::from_str(body) else { continue };
@@ -669,6 +717,8 @@ mod tests {
             // Counts of parts that the server does not report are not added.
             for (before, after, more) in [
                 (before.cached_tokens, after.cached_tokens, others.cached_tokens),
+                (before.written_tokens, after.written_tokens, others.written_tokens),
+                (before.written_hour_tokens, after.written_hour_tokens, others.written_hour_tokens),
                 (before.reasoning_tokens, after.reasoning_tokens, others.reasoning_tokens),
             ] {
                 assert_eq!(after, if before > 0 { before + more } else { 0 }, "{body}: {document}");
@@ -720,5 +770,8 @@ mod tests {
         );
         assert_eq!(metered(&cut, 3, false), Usage::new(9, 10).with_estimated(true));
         assert_eq!(metered("", 1, false), Usage::new(0, 0).with_estimated(true));
+        // The cost so far of a stream that was cut is not that of the whole.
+        let cut = cut.replace("\"output_tokens\":1", "\"output_tokens\":1,\"cost\":0.5");
+        assert_eq!(metered(&cut, 3, false), Usage::new(9, 10).with_estimated(true));
     }
 }

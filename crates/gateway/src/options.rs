@@ -70,7 +70,7 @@ pub(crate) const OPTIONS: [Header; 9] = [
         name: "x-formwork-budget",
         about: "The most that the request may cost, in US dollars. With `n`, each answer has an equal share.",
         read: |options, header, text| {
-            let usd = header.number(text, "US dollars, such as 0.05", 1e6)?;
+            let usd = header.number(text, "US dollars", "0.05", 1e6)?;
             options.bounds.budget = Some((usd * 1e6).round() as u64);
             Ok(())
         },
@@ -79,7 +79,7 @@ pub(crate) const OPTIONS: [Header; 9] = [
         name: "x-formwork-deadline",
         about: "The most seconds that the request may take.",
         read: |options, header, text| {
-            let seconds = header.number(text, "seconds, such as 30", 86_400.0)?;
+            let seconds = header.number(text, "seconds", "30", 86_400.0)?;
             options.bounds.deadline = Some(Duration::from_secs_f64(seconds));
             Ok(())
         },
@@ -156,9 +156,10 @@ impl Header {
     }
 
     /// Reads a number above 0.
-    fn number(&self, text: &str, what: &str, max: f64) -> Result<f64, Problem> {
+    fn number(&self, text: &str, unit: &str, example: &str, max: f64) -> Result<f64, Problem> {
         let number = text.trim_start_matches('$').parse().ok();
-        number.filter(|number: &f64| *number > 0.0 && *number <= max).ok_or_else(|| self.wrong(what))
+        let what = || format!("{unit}, such as {example}: a number above 0 and up to {max}");
+        number.filter(|number: &f64| *number > 0.0 && *number <= max).ok_or_else(|| self.wrong(&what()))
     }
 
     /// Returns whether the text is the second of two words.
@@ -245,6 +246,26 @@ mod tests {
     use axum::http::{HeaderName, HeaderValue};
 
     use super::*;
+
+    #[test]
+    fn a_number_outside_of_its_range_is_refused_with_the_range() {
+        let of = |name: &'static str, text: &'static str| {
+            let header = (HeaderName::from_static(name), HeaderValue::from_static(text));
+            Options::of(&HeaderMap::from_iter([header])).map(|options| options.bounds)
+        };
+        let (deadline, budget) = ("x-formwork-deadline", "x-formwork-budget");
+        assert_eq!(of(deadline, "86400").unwrap().deadline, Some(Duration::from_secs(86_400)));
+        assert_eq!(of(budget, "$1000000").unwrap().budget, Some(1_000_000_000_000));
+        for (name, text, says) in [
+            (deadline, "999999", "expected seconds, such as 30: a number above 0 and up to 86400"),
+            (deadline, "0", "up to 86400"),
+            (deadline, "soon", "up to 86400"),
+            (budget, "1000001", "expected US dollars, such as 0.05: a number above 0 and up to 1000000"),
+        ] {
+            let message = of(name, text).unwrap_err().message;
+            assert!(message.contains(name) && message.ends_with(says), "{text}: {message}");
+        }
+    }
 
     #[test]
     fn only_an_option_is_refused_for_its_bytes() {

@@ -177,19 +177,13 @@ fn words(key: &Key) -> String {
         words.push_str("  ");
         words.push_str(&text);
     };
-    let (spent, held) = (dollars(Some(key.spent)), dollars(Some(key.held)));
-    add(match key.budget {
-        Some(budget) => match key.period {
-            Some(period) => {
-                // The spending of a period that is over counts no more.
-                let is_over = period.start(now()) > key.period_start;
-                let spent = if is_over { 0 } else { key.spent.saturating_sub(key.spent_before) };
-                let (spent, budget) = (dollars(Some(spent)), dollars(Some(budget)));
-                format!("{spent} of {budget} spent this {}", period.name())
-            }
-            None => format!("{spent} of {} spent", dollars(Some(budget))),
-        },
-        None => format!("{spent} spent"),
+    let (spent, held) = (dollars(Some(key.spent_in_period(now()))), dollars(Some(key.held)));
+    add(match (key.budget, key.period) {
+        (Some(budget), Some(period)) => {
+            format!("{spent} of {} spent this {}", dollars(Some(budget)), period.name())
+        }
+        (Some(budget), None) => format!("{spent} of {} spent", dollars(Some(budget))),
+        (None, _) => format!("{spent} spent"),
     });
     if key.held > 0 {
         add(format!("{held} reserved"));

@@ -103,6 +103,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let names: Vec<&str> = gateway.names().collect();
         let mut hangups = signals::Hangups::new();
         say!("listening at {scheme}://{address}, models: {}", names.join(", "));
+        gateway.problems().iter().for_each(|problem| say!("{problem}"));
         let reloads = async {
             loop {
                 hangups.next().await;

@@ -285,9 +285,25 @@ fn a_broken_file_of_a_contract_leaves_its_last_version_in_use_and_is_reported() 
     };
     let (status, answer) = asked("before");
     assert!(status == 200 && !answer.contains("its last version is used"), "{status} {answer}");
-    std::fs::write(&file, &schema.to_string()[..30]).unwrap();
-    let (status, answer) = asked("before");
-    assert!(status == 200 && answer.contains("its last version is used"), "{status} {answer}");
+    let with_rule = |rule: Value| {
+        let mut schema = schema.clone();
+        schema["x-formwork-rules"] = json!([rule]);
+        schema.to_string()
+    };
+    let wrong = [
+        json!({"type": "objekt"}).to_string(),
+        json!({}).to_string(),
+        with_rule(json!({"rule": "atMost", "target": "$.nope", "limit": "$.age"})),
+        with_rule(json!({"rule": "groundedd", "target": "$.age"})),
+        schema.to_string()[..30].to_owned(),
+    ];
+    for wrong in &wrong {
+        // The time and the length of a file distinguish its versions.
+        std::fs::write(&file, wrong).unwrap();
+        let (status, answer) = asked("before");
+        assert!(status == 200 && answer.contains("its last version is used"), "{wrong}: {status} {answer}");
+    }
+    std::fs::write(&file, &wrong[0]).unwrap();
     std::fs::write(&path, named(&server, "after")).unwrap();
     let id = serving.child.id().to_string();
     assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
@@ -295,6 +311,16 @@ fn a_broken_file_of_a_contract_leaves_its_last_version_in_use_and_is_reported() 
     assert!(asked("after").1.contains("its last version is used"));
     let log = serving.ended();
     assert!(log.contains("the contract person stays as it was: ") && log.contains("person.json"), "{log}");
+    // At the start there is no earlier version.
+    for wrong in wrong {
+        std::fs::write(&file, &wrong).unwrap();
+        let mut serving =
+            Serving::start(&["--config", &path, "--contracts", &contracts.display().to_string()]);
+        let alive = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        assert_eq!(send(&serving.address, alive).unwrap().0, 200);
+        let log = serving.ended();
+        assert!(log.contains("the contract person cannot be used: person.json: "), "{wrong}: {log}");
+    }
 }
 
 #[test]

@@ -8,6 +8,10 @@ use std::time::SystemTime;
 
 use formwork::contract::{ContractError, ENDINGS, NamedContract, read_contract};
 
+use super::Spec;
+use crate::engine::Engine;
+use crate::problem::Problem;
+
 /// The contracts of a folder, read again when their files change.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -20,27 +24,36 @@ struct Entry {
     /// The modification time of the file, and its length in bytes.
     stamp: (Option<SystemTime>, u64),
     contract: Result<Arc<NamedContract>, ContractError>,
-    /// The error of the file, if the contract is its last version that could be read.
+    /// The error of the file, if the contract is its last version that could be used.
     problem: Option<ContractError>,
     /// The version before the last change since the service started.
     before: Option<Arc<NamedContract>>,
 }
 
+impl Entry {
+    fn is_wrong(&self) -> bool {
+        self.problem.is_some() || self.contract.is_err()
+    }
+}
+
 impl Folder {
     /// Returns a folder, whose contracts are read. The versions that a running service has read stay known.
-    pub(crate) fn new(path: PathBuf, running: Option<&Self>) -> Self {
+    pub(crate) fn new(path: PathBuf, running: Option<&Self>, engine: &Engine) -> Self {
         let same = running.filter(|running| running.path == path);
         let read = same.map(|running| running.read.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        let folder = Self { path, read: Mutex::new(read.unwrap_or_default()) };
-        folder.problems();
+        let mut read = read.unwrap_or_default();
+        // Another configuration may be able to use them.
+        read.values_mut().filter(|entry| entry.is_wrong()).for_each(|entry| entry.stamp = (None, u64::MAX));
+        let folder = Self { path, read: Mutex::new(read) };
+        folder.problems(engine);
         folder
     }
 
-    /// Returns the contract of this name. If its file is wrong, its last version stays in use.
+    /// Returns the contract of this name. If its file is wrong, or the contract in it cannot be used, its last version stays in use.
     ///
     /// # Errors
     /// [`ContractError::Unknown`] for a name that no file has, or that would leave the folder.
-    pub(crate) fn get(&self, name: &str) -> Result<Arc<NamedContract>, ContractError> {
+    pub(crate) fn get(&self, name: &str, engine: &Engine) -> Result<Arc<NamedContract>, ContractError> {
         let path = self.file(name).ok_or_else(|| ContractError::Unknown(self.names()))?;
         let metadata = fs::metadata(&path).map_err(|error| ContractError::Unusable(error.to_string()))?;
         let stamp = (metadata.modified().ok(), metadata.len());
@@ -48,7 +61,11 @@ impl Folder {
         if let Some(entry) = read.get(&path).filter(|entry| entry.stamp == stamp) {
             return entry.contract.clone();
         }
-        let new = read_contract(&path).map(Arc::new);
+        let new = read_contract(&path).map(Arc::new).and_then(|new| {
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            let unusable = |problem: Problem| ContractError::Unusable(format!("{file}: {}", problem.message));
+            engine.check(&Spec::from(&*new)).map_err(unusable).map(|()| new)
+        });
         let known = read.get(&path);
         let last = known.and_then(|known| known.contract.clone().ok());
         let (contract, before, problem) = match (new, last) {
@@ -66,8 +83,8 @@ impl Folder {
     }
 
     /// Reads all contracts. Returns a sentence for each whose file is wrong.
-    pub(crate) fn problems(&self) -> Vec<String> {
-        let problem = |name: String| match (self.get(&name), self.problem(&name)) {
+    pub(crate) fn problems(&self, engine: &Engine) -> Vec<String> {
+        let problem = |name: String| match (self.get(&name, engine), self.problem(&name)) {
             (Err(problem), _) => Some(format!("the contract {name} cannot be used: {problem}")),
             (Ok(_), Some(problem)) => Some(format!("the contract {name} stays as it was: {problem}")),
             (Ok(_), None) => None,

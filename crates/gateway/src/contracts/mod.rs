@@ -25,6 +25,19 @@ pub(crate) struct Spec {
     pub(crate) warnings: Vec<Warning>,
 }
 
+impl From<&NamedContract> for Spec {
+    fn from(named: &NamedContract) -> Self {
+        Self {
+            name: named.name.clone(),
+            schema: named.schema.clone().into(),
+            rules: named.rules.clone(),
+            instructions: named.instructions.clone(),
+            examples: named.examples.clone(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
 impl Spec {
     pub(crate) fn new(name: String, schema: impl Into<Schema>) -> Self {
         Self { name, schema: schema.into(), ..Self::default() }

@@ -90,10 +90,75 @@ fn the_extent_counts_texts_and_not_the_bytes_of_pictures() {
         ]}]})
     };
     for url in [picture.as_str(), "https://example.org/a.png"] {
-        assert_eq!(extent(part(url)), Extent { bytes: 5, tokens: 1_604 });
+        assert_eq!(extent(part(url)), Extent { bytes: 5, tokens: 1_604, ..Extent::default() });
     }
     let schema = json!({"tools": [{"parameters": {"type": "object"}}], "prompt": "Hello"});
-    assert_eq!(extent(schema), Extent { bytes: 22, tokens: 0 });
+    assert_eq!(extent(schema), Extent { bytes: 22, ..Extent::default() });
+}
+
+#[test]
+fn input_that_a_server_adds_is_found_and_pictures_and_tools_of_the_client_are_none() {
+    let said = |part: Value| json!({"model": "m", "messages": [{"role": "user", "content": [part]}]});
+    let with = |name: &str, value: Value| {
+        let mut body = json!({"model": "m", "input": "Hi"});
+        body[name] = value;
+        body
+    };
+    let picture = |source: Value| said(json!({"type": "image", "source": source}));
+    let document = |source: Value| said(json!({"type": "document", "source": source}));
+    let tool =
+        |kind: &str| with("tools", json!([{"type": "function", "name": "f"}, {"type": kind, "name": "t"}]));
+    for (body, hidden) in [
+        (with("previous_response_id", json!("r")), Some("previous_response_id")),
+        (with("previous_response_id", Value::Null), None),
+        (with("conversation", json!({"id": "c"})), Some("conversation")),
+        (with("prompt", json!({"id": "p"})), Some("prompt")),
+        (with("prompt", json!("Hi")), None),
+        (with("mcp_servers", json!([{"type": "url", "url": "u"}])), Some("mcp_servers")),
+        (with("mcp_servers", json!([])), None),
+        (with("web_search_options", json!({})), Some("web_search_options")),
+        (with("plugins", json!([{"id": "web"}])), Some("plugins")),
+        (with("metadata", json!({"file_id": "f", "previous_response_id": "r"})), None),
+        (with("input", json!([{"type": "item_reference", "id": "i"}])), Some("item_reference")),
+        (said(json!({"type": "file", "file": {"file_id": "f"}})), Some("file_id")),
+        (said(json!({"type": "file", "file": {"file_data": "JVBER", "filename": "f"}})), None),
+        (said(json!({"type": "input_file", "file_id": "f"})), Some("file_id")),
+        (said(json!({"type": "input_file", "file_url": "u"})), Some("file_url")),
+        (document(json!({"type": "file", "file_id": "f"})), Some("file_id")),
+        (document(json!({"type": "url", "url": "u"})), Some("source.url")),
+        (document(json!({"type": "text", "data": "Hi"})), None),
+        (document(json!({"type": "content", "content": [{"type": "text", "text": "Hi"}]})), None),
+        (json!({"messages": [{"role": "assistant", "audio": {"id": "a"}}]}), Some("audio.id")),
+        (with("audio", json!({"voice": "v", "format": "wav"})), None),
+        // A picture has a highest number of tokens, wherever it is.
+        (picture(json!({"type": "file", "file_id": "f"})), None),
+        (picture(json!({"type": "url", "url": "u"})), None),
+        (said(json!({"type": "input_image", "file_id": "f"})), None),
+        (tool("web_search"), Some("tools")),
+        (tool("web_search_20250305"), Some("tools")),
+        (tool("file_search"), Some("tools")),
+        (tool("mcp"), Some("tools")),
+        (tool("of tomorrow"), Some("tools")),
+        (tool("custom"), None),
+        (tool("bash_20250124"), None),
+        (tool("text_editor_20250728"), None),
+        (tool("apply_patch"), None),
+        (json!({"tools": [{"name": "f", "input_schema": {"type": "web_search", "file_id": "f"}}]}), None),
+    ] {
+        let text = body.to_string();
+        assert_eq!(Document::read(&text).unwrap().extent().hidden(), hidden, "{text}");
+    }
+    let tokens = |body: Value| Document::read(&body.to_string()).unwrap().extent().tokens;
+    for source in [json!({"type": "file", "file_id": "f"}), json!({"type": "url", "url": "u"})] {
+        assert_eq!(tokens(picture(source.clone())), 1_604, "{source}");
+    }
+    assert_eq!(tokens(said(json!({"type": "input_image", "file_id": "f"}))), 1_604);
+    // Prompts of tokens.
+    assert_eq!((tokens(with("input", json!([5, 6, 7]))), tokens(with("context", json!([5, 6])))), (3, 2));
+    for (control, is_cached) in [(json!({"type": "ephemeral"}), true), (Value::Null, false)] {
+        let body = said(json!({"type": "text", "text": "Hi", "cache_control": control}));
+        assert_eq!(Document::read(&body.to_string()).unwrap().extent().is_cached(), is_cached, "{body}");
+    }
 }
 
 #[test]

@@ -139,6 +139,8 @@ impl Added {
             others.input_tokens = all.input_tokens.saturating_sub(own.input_tokens);
             others.output_tokens = all.output_tokens.saturating_sub(own.output_tokens);
             others.cached_tokens = all.cached_tokens.saturating_sub(own.cached_tokens);
+            others.written_tokens = all.written_tokens.saturating_sub(own.written_tokens);
+            others.written_hour_tokens = all.written_hour_tokens.saturating_sub(own.written_hour_tokens);
             others.reasoning_tokens = all.reasoning_tokens.saturating_sub(own.reasoning_tokens);
         }
         Self { others, extension: Some(json!(reply.extension(meta))) }

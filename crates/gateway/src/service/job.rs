@@ -424,7 +424,7 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
             "there are no named contracts: set `contracts` in the configuration",
         ));
     };
-    match folder.get(name) {
+    match folder.get(name, &shared.engine) {
         Ok(named) => {
             let mut warnings = precision(&named.rounded).1;
             warnings.extend(folder.problem(name).map(|problem| {
@@ -432,14 +432,7 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
                     format!("the file of the contract is wrong, and its last version is used: {problem}");
                 Warning::new(WarningKind::Note, message)
             }));
-            Ok(Spec {
-                name: named.name.clone(),
-                schema: named.schema.clone().into(),
-                rules: named.rules.clone(),
-                instructions: named.instructions.clone(),
-                examples: named.examples.clone(),
-                warnings,
-            })
+            Ok(Spec { warnings, ..Spec::from(&*named) })
         }
         Err(ContractError::Unknown(names)) => {
             let name: String = name.chars().take(100).collect();

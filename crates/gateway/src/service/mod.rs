@@ -167,20 +167,21 @@ impl GatewayBuilder {
         }
         let bounds = |limits: &Limits| (limits.max_concurrent, limits.max_waiting);
         let same = running.filter(|running| bounds(&running.engine.limits) == bounds(&self.limits));
+        let turns =
+            same.map_or_else(|| Arc::new(Turns::new(&self.limits)), |running| Arc::clone(&running.turns));
+        let engine = Engine {
+            names: self.names,
+            defaults: self.defaults,
+            cache: Cache::new(self.limits.max_contracts),
+            schemas: Known::new(self.limits.max_contracts),
+            outages: Default::default(),
+            limits: self.limits,
+        };
+        let read = running.and_then(|running| running.folder.as_ref());
         Shared {
-            turns: same
-                .map_or_else(|| Arc::new(Turns::new(&self.limits)), |running| Arc::clone(&running.turns)),
-            engine: Engine {
-                names: self.names,
-                defaults: self.defaults,
-                cache: Cache::new(self.limits.max_contracts),
-                schemas: Known::new(self.limits.max_contracts),
-                outages: Default::default(),
-                limits: self.limits,
-            },
-            folder: self
-                .contracts
-                .map(|path| Folder::new(path, running.and_then(|running| running.folder.as_ref()))),
+            turns,
+            folder: self.contracts.map(|path| Folder::new(path, read, &engine)),
+            engine,
             guard: self.guard,
             metrics: running.map_or_else(|| Arc::new(Metrics::new()), |running| Arc::clone(&running.metrics)),
             draining: running.map(|running| running.draining.clone()).unwrap_or_default(),
@@ -241,7 +242,7 @@ impl Gateway {
     /// connections that begin from now on with its certificate. Open requests end as they began. The ledger, the telemetry, the limits of
     /// connections and whether there is TLS stay those that the service was built with; keys are read from the ledger anyway.
     ///
-    /// Returns a sentence for each contract whose file is wrong. Its last version stays in use, if there is one.
+    /// Returns the [`problems`](Self::problems) of the contracts.
     pub fn reload(&self, builder: GatewayBuilder) -> Vec<String> {
         let first = &self.0.first;
         if let (Some(own), Some(new)) = (&first.tls, &builder.tls) {
@@ -249,9 +250,15 @@ impl Gateway {
         }
         let running = self.0.routes.read().unwrap_or_else(PoisonError::into_inner).shared();
         let shared = Arc::new(builder.shared(Some(&running)));
-        let problems = shared.folder.as_ref().map(Folder::problems).unwrap_or_default();
         *self.0.routes.write().unwrap_or_else(PoisonError::into_inner) = Routes::new(shared);
-        problems
+        self.problems()
+    }
+
+    /// Returns a sentence for each contract of the folder whose file is wrong or that cannot be used. Its last version stays in use, if
+    /// there is one.
+    pub fn problems(&self) -> Vec<String> {
+        let shared = self.0.routes.read().unwrap_or_else(PoisonError::into_inner).shared();
+        shared.folder.as_ref().map(|folder| folder.problems(&shared.engine)).unwrap_or_default()
     }
 
     /// Serves until `shutdown` is done, then refuses new requests with 503 and ends when the open ones have their responses, or

@@ -3,7 +3,7 @@
 use formwork_ledger::{Hold, RecordId};
 
 use super::Shared;
-use crate::access::Client;
+use crate::access::{Client, now};
 use crate::ask::{Ask, Want};
 use crate::document::Extent;
 use crate::engine::Bounds;
@@ -23,7 +23,8 @@ pub(super) struct Cost<'a> {
 /// Reserves the maximum cost of a request, and limits its runs to what was reserved. A request that is refused is recorded.
 ///
 /// # Errors
-/// [`Kind::OutOfBudget`], [`Kind::Invalid`] or [`Kind::Forbidden`] for a target whose price is not known, and the problems of the key.
+/// [`Kind::OutOfBudget`], [`Kind::Invalid`] or [`Kind::Forbidden`] for a request whose maximum cost is not known, and the problems of the
+/// key.
 pub(super) async fn reserve(
     shared: &Shared,
     (client, record): (&Client, &mut Record),
@@ -47,7 +48,8 @@ async fn reserved(
     bounds: Bounds,
     run: Option<RecordId>,
 ) -> Result<(Option<Hold>, Option<u64>), Problem> {
-    let own = bounds.budget.filter(|_| !is_run);
+    // A run does not know of input that the server adds.
+    let own = bounds.budget.filter(|_| !is_run || prompt.hidden().is_some());
     let key = client.0.as_ref();
     if key.is_none() && own.is_none() {
         return Ok((None, bounds.budget));
@@ -57,16 +59,12 @@ async fn reserved(
     let worst = shared.engine.worst(ask, prompt, targets, is_run);
     let (whole, call) = match (worst, key.and_then(|key| key.budget)) {
         (Ok(worst), _) => worst,
-        (Err(target), Some(_)) => {
-            let message = format!(
-                "the API key `{}` has a budget, and the price of `{target}` is not known",
-                client.name()
-            );
+        (Err(reason), Some(_)) => {
+            let message = format!("the API key `{}` has a budget, and {reason}", client.name());
             return Err(Problem::new(Kind::Forbidden, message));
         }
-        (Err(target), None) if own.is_some() => {
-            let message = format!("`x-formwork-budget`: the price of `{target}` is not known");
-            return Err(Problem::invalid("x-formwork-budget", message));
+        (Err(reason), None) if own.is_some() => {
+            return Err(Problem::invalid("x-formwork-budget", format!("`x-formwork-budget`: {reason}")));
         }
         (Err(_), None) => (0, 0),
     };
@@ -80,7 +78,7 @@ async fn reserved(
         return Err(Problem::new(Kind::OutOfBudget, message));
     }
     let Some(key) = key else { return Ok((None, bounds.budget)) };
-    let limits = match (key.left(), bounds.budget) {
+    let limits = match (key.left(now()), bounds.budget) {
         (left, Some(own)) => (own.min(call), own.min(left.unwrap_or(own).max(call))),
         // The remaining budget must cover at least one attempt, but not all of them.
         (Some(left), None) => (call, whole.min(left.max(call))),

@@ -346,6 +346,156 @@ fn the_charge_is_the_true_cost_and_an_estimate_is_never_below_it() {
 }
 
 #[test]
+fn tokens_that_are_written_to_a_cache_and_the_cost_that_a_server_reports_are_charged_as_those_of_a_run() {
+    const PRICE: &str =
+        "{ input = 1000, output = 1000, cache_read = 100, cache_write = 1250, cache_write_hour = 2000 }";
+
+    let format = json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema()}});
+    let output = json!({"format": {"type": "json_schema", "schema": schema()}});
+    let text = r#"{"age":34}"#;
+    let chat = |usage: &Value| {
+        let choices =
+            json!([{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]);
+        json!({"id": "c", "model": "m-1", "choices": choices, "usage": usage})
+    };
+    let messages = |usage: &Value| {
+        let content = json!([{"type": "text", "text": text}]);
+        json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": content, "stop_reason": "end_turn", "usage": usage})
+    };
+    let anthropic = |created: Value| {
+        json!({
+            "input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 8,
+            "cache_creation": created,
+        })
+    };
+    let openrouter = |cost: Value| {
+        json!({
+            "prompt_tokens": 38, "completion_tokens": 5, "cost": cost,
+            "prompt_tokens_details": {"cached_tokens": 20, "cache_write_tokens": 8},
+        })
+    };
+    // 10 tokens of the prompt, 20 of the cache, 8 to the cache and 5 of the answer, in thousandths of a dollar.
+    for (provider, usage, spent) in [
+        ("anthropic", anthropic(Value::Null), 10_000 + 2_000 + 10_000 + 5_000),
+        ("anthropic", anthropic(json!({"ephemeral_1h_input_tokens": 8})), 10_000 + 2_000 + 16_000 + 5_000),
+        (
+            "anthropic",
+            anthropic(json!({"ephemeral_5m_input_tokens": 6, "ephemeral_1h_input_tokens": 2})),
+            10_000 + 2_000 + 7_500 + 4_000 + 5_000,
+        ),
+        ("openai", openrouter(Value::Null), 10_000 + 2_000 + 10_000 + 5_000),
+        ("openai", openrouter(json!(0.0025)), 2_500),
+    ] {
+        let is_openai = provider == "openai";
+        let (path, body) = match is_openai {
+            true => ("/v1/chat/completions", chat(&usage)),
+            false => ("/v1/messages", messages(&usage)),
+        };
+        let format = if is_openai { ("response_format", &format) } else { ("output_config", &output) };
+        for format in [None, Some(format)] {
+            let server = Server::start([Reply::json(body.to_string())]).unwrap();
+            let section = section("primary", provider, &server.url()).trim_end().to_owned();
+            let (ledger, secret) = ledger(10_000_000);
+            let config = format!("{section}\nprice = {PRICE}\n");
+            let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+            let mut asked = json!({"model": "primary", "max_tokens": 100, "messages": user("Maria, 34")});
+            if let Some((name, format)) = format {
+                asked[name] = format.clone();
+            }
+            let got = gate.post(path, &[("x-api-key", &secret)], &asked);
+            let name = format!("{provider}, format {}: {usage}", format.is_some());
+            assert_eq!(got.status, 200, "{name}: {}", got.text());
+            let run = recorded(&ledger);
+            gate.join();
+            assert_eq!((run.micro_usd, ledger.keys().unwrap()[0].spent), (Some(spent), spent), "{name}");
+        }
+    }
+}
+
+#[test]
+fn input_that_a_server_adds_is_reserved_as_the_context_of_the_model_or_refused_under_a_budget() {
+    let responses =
+        json!({"model": "primary", "max_output_tokens": 10, "input": "Hi", "previous_response_id": "r"});
+    let file = json!([{"type": "file", "file": {"file_id": "f"}}]);
+    let chat = json!({"model": "primary", "max_tokens": 10, "messages": [{"role": "user", "content": file}]});
+    let source = json!([{"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}}]);
+    let messages =
+        json!({"model": "primary", "max_tokens": 10, "messages": [{"role": "user", "content": source}]});
+    let mut formatted = chat.clone();
+    formatted["response_format"] =
+        json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema()}});
+    let capable = "capabilities = { context_tokens = 1000 }\n";
+    for (kind, path, body, member) in [
+        ("openai-responses", "/v1/responses", &responses, "previous_response_id"),
+        ("openai", "/v1/chat/completions", &chat, "file_id"),
+        ("openai", "/v1/chat/completions", &formatted, "file_id"),
+        ("anthropic", "/v1/messages", &messages, "source.url"),
+    ] {
+        let kind = Kind { provider: kind, ..kinds()[0] };
+        let mut configs = vec![(priced(&kind, "URL"), false)];
+        // The registry knows the context of Anthropic's models.
+        configs.push(match kind.provider {
+            "anthropic" => (priced(&kind, "URL").replace("m-1", "claude-sonnet-4-5"), true),
+            _ => (priced(&kind, "URL") + capable, true),
+        });
+        for (config, is_known) in configs {
+            let at = format!("{path}, {member}, {is_known}");
+            // A context of 1,000 tokens costs more than a dollar with the answer, and one of Anthropic's more than $100.
+            for (budget, header) in [(Some(900_000), None), (None, Some("0.9"))] {
+                let server = Server::start([completion(r#"{"age":34}"#)]).unwrap();
+                let config = config.replace("URL", &server.url());
+                let ledger = Ledger::in_memory(Settings::default()).unwrap();
+                let new = NewKey { budget, ..NewKey::new("alice") };
+                let (_, secret) = ledger.add_key(new, now()).unwrap();
+                let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+                let headers = [("x-api-key", secret.reveal())].into_iter();
+                let headers: Vec<_> =
+                    headers.chain(header.map(|header| ("x-formwork-budget", header))).collect();
+                let got = gate.post(path, &headers, body);
+                let expected = match (is_known, budget) {
+                    (true, _) => 429,
+                    (false, Some(_)) => 403,
+                    (false, None) => 400,
+                };
+                assert_eq!(got.status, expected, "{at}: {}", got.text());
+                assert_eq!(
+                    got.text().contains(&format!("`{member}` adds input")),
+                    !is_known,
+                    "{at}: {}",
+                    got.text()
+                );
+                assert!(server.received().is_empty(), "{at}");
+                // Without a budget, such a request is sent.
+                let (_, free) = ledger.add_key(NewKey::new("bob"), now()).unwrap();
+                gate.post(path, &[("x-api-key", free.reveal())], body);
+                assert!(!server.received().is_empty(), "{at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_request_to_cache_its_prompt_reserves_the_price_of_that() {
+    let server = Server::start([Reply::json("{}")]).unwrap();
+    let section = section("primary", "anthropic", &server.url()).trim_end().to_owned();
+    let config = format!(
+        "{section}\nprice = {{ input = 1000, output = 1000, cache_write = 1250, cache_write_hour = 2000 }}\n"
+    );
+    let gate = Gate::new(&config);
+    // 400 bytes cost up to $0.40, or $0.80 where they are written to the cache for an hour.
+    for (control, expected) in [(Value::Null, 200), (json!({"type": "ephemeral", "ttl": "1h"}), 429)] {
+        let mut part = json!({"type": "text", "text": "a".repeat(400)});
+        if !control.is_null() {
+            part["cache_control"] = control;
+        }
+        let body =
+            json!({"model": "primary", "max_tokens": 10, "messages": [{"role": "user", "content": [part]}]});
+        let got = gate.post("/v1/messages", &[("x-formwork-budget", "0.5")], &body);
+        assert_eq!(got.status, expected, "{}", got.text());
+    }
+}
+
+#[test]
 fn a_response_that_is_cut_is_charged_for_what_came() {
     let prompt = "Tell me a short story. ".repeat(60);
     let words = vec!["once upon a ti"; 20];

@@ -2,15 +2,16 @@
 
 use formwork::config::Config;
 use formwork::providers::Providers;
+use formwork_core::Time;
 use formwork_core::evidence::{Index, Summary};
 use formwork_extract::ObservationStore;
 use formwork_gateway::{Gateway, Target};
-use formwork_ledger::{KeyRole, Ledger, NewKey, RunRecord, Settings, StoredCall, ViolationRecord};
+use formwork_ledger::{KeyRole, Ledger, NewKey, Period, RunRecord, Settings, StoredCall, ViolationRecord};
 
 use formwork_testkit::server::{Reply, Server};
 use serde_json::json;
 
-use super::support::{Gate, Received, limits, now, openai, schema, section, targets};
+use super::support::{Gate, Received, completion, limits, now, openai, schema, section, targets};
 
 /// A service with a ledger; no page calls its target.
 fn gate(ledger: &Ledger) -> Gate {
@@ -121,6 +122,80 @@ fn forms_need_the_token_of_their_session_and_the_origin_of_the_service() {
     {
         let got = post(&gate, "/keys", &cookie, OWN, &format!("{form}&csrf={token}")).text();
         assert!(got.contains(flaw) && ledger.key("x").is_err(), "{form}: {got}");
+    }
+}
+
+#[test]
+fn the_command_that_repeats_a_request_has_its_named_contract_and_its_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("person.json"), schema().to_string()).unwrap();
+    let server = Server::start([completion(r#"{"age":34}"#)]).unwrap();
+    let ledger = ledger();
+    let root = add(&ledger, "root", KeyRole::Admin);
+    let builder = targets(&openai(&server.url())).with_limits(limits()).with_contracts(folder.path());
+    let gate = Gate::start(builder.with_bodies().with_ledger(ledger.clone()));
+    let (cookie, _) = session(&gate, &root);
+    let key = ("x-api-key", root.as_str());
+    let plain = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}]});
+    let mut formatted = plain.clone();
+    formatted["response_format"] =
+        json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema()}});
+    let labels = [key, ("x-formwork-tags", "a,b"), ("x-formwork-user", "maria")];
+    for (headers, body, expected) in [
+        (&[key, ("x-formwork-contract", "person")][..], &plain, &["x-formwork-contract: person"][..]),
+        // The format of the body has the same name, and both would be an error.
+        (&[key], &formatted, &[]),
+        (&labels, &plain, &["x-formwork-tags: a, b", "x-formwork-user: maria"]),
+    ] {
+        let got = gate.post("/v1/chat/completions", headers, body);
+        assert_eq!(got.status, 200, "{}", got.text());
+        ledger.flush_blocking().unwrap();
+        let page = get(&gate, &format!("/runs/{}", got.header("x-formwork-run").unwrap()), &cookie).text();
+        let command = page.split("curl ").nth(1).unwrap_or_else(|| panic!("{page}"));
+        let command = command.split("--data-binary").next().unwrap();
+        let given: Vec<_> = command.split("-H &#39;x-formwork-").skip(1).collect();
+        assert_eq!(given.len(), expected.len(), "{command}");
+        for expected in expected {
+            assert!(command.contains(&format!("-H &#39;{expected}&#39;")), "{expected}: {command}");
+        }
+    }
+}
+
+#[test]
+fn keys_with_a_budget_of_a_period_show_what_was_spent_of_it() {
+    let ledger = ledger();
+    let root = add(&ledger, "root", KeyRole::Admin);
+    for (name, amounts) in [("idle", &[(40, 3_000_000)][..]), ("busy", &[(40, 3_000_000), (0, 250_000)])] {
+        let new = NewKey { budget: Some(5_000_000), period: Some(Period::Day), ..NewKey::new(name) };
+        let (key, _) = ledger.add_key(new, now()).unwrap();
+        for (days, amount) in amounts {
+            let at = Time(now().0 - days * 86_400_000);
+            ledger.reserve_blocking(key.id, *amount, None, at).unwrap().settle_blocking(*amount).unwrap();
+        }
+    }
+    let gate = gate(&ledger);
+    let (cookie, _) = session(&gate, &root);
+    let cells = |page: &str, name: &str| -> Vec<String> {
+        let row = page.split("<tr").find(|row| row.contains(&format!(">{name}<"))).unwrap_or_default();
+        let cell = |cell: &str| {
+            cell.split('>').find_map(|part| {
+                part.split('<').next().filter(|text| !text.trim().is_empty()).map(str::to_owned)
+            })
+        };
+        row.split("<td").skip(1).filter_map(cell).collect()
+    };
+    for (path, name, expected) in [
+        ("/keys", "idle", ["0.00", "5.00 a day"]),
+        ("/keys", "busy", ["0.25", "5.00 a day"]),
+        // The overview has the spending since the key was added, and what is left now.
+        ("/", "idle", ["3.00", "5.00"]),
+        ("/", "busy", ["3.25", "4.75"]),
+    ] {
+        let page = get(&gate, path, &cookie).text();
+        let cells = cells(&page, name);
+        for expected in expected {
+            assert!(cells.iter().any(|cell| cell == expected), "{path}, {name}: {expected}: {cells:?}");
+        }
     }
 }
 

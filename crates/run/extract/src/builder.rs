@@ -331,13 +331,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     /// on a path that the schema does not allow (the message contains the nearest path), and for conflicting settings.
     pub fn build(mut self) -> Result<Extractor<T>, Error> {
         let policy = self.policy()?;
-        let mut contract = self.contract.clone()?;
-        if let Some(reason) = self.nothing {
-            return Err(unusable(reason.into()));
-        }
-        contract.resolve(&self.backends.first().map(|first| first.rules.clone()).unwrap_or_default())?;
-        contract.check_paths()?;
-        let examples = checked(&contract, std::mem::take(&mut self.examples), &self.data)?;
+        let (contract, examples) = self.checked()?;
         let rotation = self.backends.iter().find_map(|backend| backend.rotation.clone());
         let targets: Vec<Target> = self.backends.iter().map(Backend::target).collect();
         let others = 1..rotation.as_ref().map_or(1, |_| targets.len().max(1));
@@ -359,6 +353,34 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         let order = Order { plan, driver: Arc::new(driver), others, rotation };
         let system = self.system.map(|text| Arc::new(Message::system(text)));
         Ok(Extractor::new(Shared { order, system, examples, data: self.data, seed: self.seed }))
+    }
+
+    /// Checks the contract as [`build`](Self::build) does, without a plan for the targets.
+    ///
+    /// # Errors
+    /// Returns the errors of [`build`](Self::build) about the schema, the rules, the checks and the examples.
+    ///
+    /// ```
+    /// use formwork_extract::Extractor;
+    /// use serde_json::json;
+    ///
+    /// let wrong = Extractor::for_document("person", json!({"type": "objekt"}));
+    /// assert!(wrong.verify().is_err());
+    /// ```
+    pub fn verify(mut self) -> Result<(), Error> {
+        self.checked().map(drop)
+    }
+
+    /// Returns the contract with its rules, and the examples as messages.
+    fn checked(&mut self) -> Result<(Contract, Vec<Arc<Message>>), Error> {
+        let mut contract = self.contract.clone()?;
+        if let Some(reason) = self.nothing.take() {
+            return Err(unusable(reason.into()));
+        }
+        contract.resolve(&self.backends.first().map(|first| first.rules.clone()).unwrap_or_default())?;
+        contract.check_paths()?;
+        let examples = checked(&contract, std::mem::take(&mut self.examples), &self.data)?;
+        Ok((contract, examples))
     }
 
     /// Returns the budgets of all backends and of the builder.

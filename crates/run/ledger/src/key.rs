@@ -142,10 +142,18 @@ impl Key {
         self.models.is_empty() || self.models.iter().any(|allowed| allowed == model)
     }
 
-    /// Returns how much may still be reserved in the period of the last reservation, in millionths of a US dollar; `None` without
-    /// limit.
-    pub fn left(&self) -> Option<u64> {
-        let spent = self.spent.saturating_sub(self.spent_before);
+    /// Returns the cost of the calls that count against the budget at this time, in millionths of a US dollar: those of the period, or
+    /// all without one.
+    pub fn spent_in_period(&self, now: Time) -> u64 {
+        match self.period.is_some_and(|period| self.period_start < period.start(now)) {
+            true => 0,
+            false => self.spent.saturating_sub(self.spent_before),
+        }
+    }
+
+    /// Returns how much may still be reserved at this time, in millionths of a US dollar; `None` without limit.
+    pub fn left(&self, now: Time) -> Option<u64> {
+        let spent = self.spent_in_period(now);
         self.budget.map(|budget| budget.saturating_sub(spent.saturating_add(self.held)))
     }
 }

@@ -25,7 +25,7 @@
 //!
 //! ledger.flush_blocking()?;
 //! assert_eq!(ledger.runs(&RunQuery { key: Some(key), ..RunQuery::default() })?.runs.len(), 1);
-//! assert_eq!(ledger.keys()?[0].left(), Some(4_998_766));
+//! assert_eq!(ledger.keys()?[0].left(now), Some(4_998_766));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -41,7 +41,7 @@ impl Memory {
         }
         let amounts = all.entry(key.id).or_default();
         let held = key.held.saturating_sub(amounts.released).saturating_add(amounts.sum);
-        let taken = spent(key, now).saturating_add(held);
+        let taken = key.spent_in_period(now).saturating_add(held);
         if key.budget.is_some_and(|budget| amount > budget.saturating_sub(taken)) {
             return Ok(Some(held));
         }
@@ -90,12 +90,4 @@ impl Memory {
 
 fn is_full(all: &HashMap<KeyId, Amounts>) -> bool {
     all.values().map(|amounts| amounts.count).sum::<u64>() >= MAX
-}
-
-/// Returns the amount that a key has spent in the present period.
-pub(crate) fn spent(key: &Key, now: Time) -> u64 {
-    match key.period.is_some_and(|period| key.period_start < period.start(now)) {
-        true => 0,
-        false => key.spent.saturating_sub(key.spent_before),
-    }
 }

@@ -13,7 +13,6 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use tokio::sync::oneshot;
 
 use crate::insert::{self, number};
-use crate::memory::spent;
 use crate::task::{Committed, Job, block_on};
 use crate::usd::{self, MAX_AMOUNT};
 use crate::{Error, KeyId, Ledger, Period, RecordId};
@@ -163,7 +162,7 @@ impl Ledger {
             None => Ok(()),
             Some(pending) => Err(ReserveError::Exceeded(BudgetExceeded {
                 budget: key.budget.unwrap_or_default(),
-                spent: spent(&key, now),
+                spent: key.spent_in_period(now),
                 held: pending,
                 name: key.name,
                 amount,

@@ -29,7 +29,7 @@ pub(crate) const LEDGER: Format = Format { application: 0x6677_6c67, steps: &STE
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The steps of the ledger of runs.
-const STEPS: [&str; 13] = [
+const STEPS: [&str; 14] = [
     include_str!("schema/0001_runs.sql"),
     include_str!("schema/0002_keys.sql"),
     include_str!("schema/0003_views.sql"),
@@ -43,6 +43,7 @@ const STEPS: [&str; 13] = [
     include_str!("schema/0011_evidence.sql"),
     include_str!("schema/0012_handles.sql"),
     include_str!("schema/0013_reasons.sql"),
+    include_str!("schema/0014_spend.sql"),
 ];
 
 /// The time for which a connection waits for another process that writes.

@@ -85,7 +85,7 @@ pub(super) async fn contract(
     visitor: Visitor,
 ) -> Result<Response, Refusal> {
     let (mut tables, mut schema) = (Vec::new(), String::new());
-    match shared.folder.as_ref().map(|folder| folder.get(&name)) {
+    match shared.folder.as_ref().map(|folder| folder.get(&name, &shared.engine)) {
         Some(Ok(contract)) => {
             schema = serde_json::to_string_pretty(&contract.schema).unwrap_or_default();
             let before = shared.folder.as_ref().and_then(|folder| folder.before(&name));

@@ -208,7 +208,7 @@ async fn shown(shared: &Shared, visitor: Visitor, note: String, secret: String) 
             Cell::runs(&key.name, &[("key", &key.name)]),
             key.hint.as_str().into(),
             key.role.name().into(),
-            format_usd(key.spent).into(),
+            format_usd(key.spent_in_period(now())).into(),
             format_usd(key.held).into(),
             match key.period {
                 Some(period) => format!("{} a {}", limit(key.budget), period.name()),
@@ -224,7 +224,7 @@ async fn shown(shared: &Shared, visitor: Visitor, note: String, secret: String) 
     };
     let table = Table {
         title: "All keys",
-        head: "key | secret begins with | role | spent, US dollars | reserved | budget | requests a minute | tokens a minute | open requests | models | state",
+        head: "key | secret begins with | role | spent of the budget, US dollars | reserved | budget | requests a minute | tokens a minute | open requests | models | state",
         rows: keys.into_iter().map(row).collect(),
     };
     html(&Keys { visitor, note, secret, table })

@@ -140,7 +140,7 @@ impl Facts {
         page.tables.push(Table { title: "By day (UTC)", head: GROUPS, rows });
         let row = |key: Key| {
             let runs = Cell::runs(&key.name, &[("key", &key.name), ("since", &start)]);
-            let left = key.left().map_or("no limit".to_owned(), format_usd);
+            let left = key.left(now()).map_or("no limit".to_owned(), format_usd);
             vec![runs, format_usd(key.spent).into(), left.into()]
         };
         page.tables.push(Table {

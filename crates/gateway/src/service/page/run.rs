@@ -12,8 +12,10 @@ use formwork_json::{JsonPath, Level, Places, read};
 use formwork_ledger::{RunDetail, StoredCall, StoredRun};
 use serde_json::Value;
 
+use super::runs::labels;
 use super::{Bar, Cell, Refusal, Table, Visitor, dollars, html, internal, time};
 use crate::access::Client;
+use crate::contracts::Folder;
 use crate::service::{Shared, pages};
 
 /// The maximum length of a text on a page, in characters.
@@ -81,15 +83,27 @@ pub(super) async fn run(
         true => "http://127.0.0.1:8190".to_owned(),
         false => format!("{scheme}://{host}"),
     };
+    let named = shared.folder.as_ref().map(Folder::names).unwrap_or_default();
     // The evidence of a long input takes a while.
-    let page = tokio::task::spawn_blocking(move || page(visitor, detail, &base)).await;
+    let page = tokio::task::spawn_blocking(move || page(visitor, detail, (&base, &named))).await;
     html(&page.map_err(internal)?)
 }
 
-fn page(visitor: Visitor, detail: RunDetail, base: &str) -> Page {
+/// Returns the page of a run; `base` is the address of the service, and `named` are its named contracts.
+fn page(visitor: Visitor, detail: RunDetail, (base, named): (&str, &[String])) -> Page {
     let RunDetail { run, request, calls, .. } = detail;
     let bars = bars(&run, &calls);
-    let curl = request.as_deref().map(|body| curl(base, &run.source, body)).unwrap_or_default();
+    let command = |body: &str| {
+        // A format, a tool or a contract in the body has its name there.
+        let is_named = |name: &&String| named.contains(name) && !body.contains(&format!("\"{name}\""));
+        let options = [
+            ("x-formwork-contract", run.contract.as_ref().filter(is_named).cloned().unwrap_or_default()),
+            ("x-formwork-tags", labels(&run.tags)),
+            ("x-formwork-user", run.user.clone().unwrap_or_default()),
+        ];
+        curl(base, &run.source, &options, body)
+    };
+    let curl = request.as_deref().map(command).unwrap_or_default();
     let mut document = None;
     let (id, started) = (run.id.to_string(), run.started);
     let calls: Vec<Call> = calls.into_iter().map(|one| call(one, started, &mut document)).collect();
@@ -264,14 +278,17 @@ fn parts(text: &str, mut marks: Vec<Mark>) -> Vec<Part> {
     parts
 }
 
-/// Returns the command that repeats a request; empty for runs that did not come over HTTP.
-fn curl(base: &str, path: &str, body: &str) -> String {
+/// Returns the command that repeats a request, with the headers that have a value; empty for runs that did not come over HTTP.
+fn curl(base: &str, path: &str, headers: &[(&str, String)], body: &str) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     if !path.starts_with('/') {
         return String::new();
     }
+    let headers = headers.iter().filter(|(_, value)| !value.is_empty());
+    let headers: String =
+        headers.map(|(name, value)| format!(" -H {}", quoted(&format!("{name}: {value}")))).collect();
     format!(
-        "curl {} -H \"authorization: Bearer $FORMWORK_KEY\" -H 'content-type: application/json' --data-binary {}",
+        "curl {} -H \"authorization: Bearer $FORMWORK_KEY\" -H 'content-type: application/json'{headers} --data-binary {}",
         quoted(&format!("{base}{path}")),
         quoted(body)
     )
@@ -354,9 +371,18 @@ mod tests {
 
     #[test]
     fn a_command_has_no_more_words_than_its_own() {
-        let command =
-            curl("http://localhost:8190", "/v1/chat/completions", "{\"a\": \"it's; rm -rf $HOME\"}");
+        let headers = [("x-a", "it's; $HOME".to_owned()), ("x-b", String::new())];
+        let command = curl(
+            "http://localhost:8190",
+            "/v1/chat/completions",
+            &headers,
+            "{\"a\": \"it's; rm -rf $HOME\"}",
+        );
+        assert!(
+            command.contains(r#" -H 'x-a: it'\''s; $HOME' --data"#) && !command.contains("x-b"),
+            "{command}"
+        );
         assert!(command.ends_with(r#"--data-binary '{"a": "it'\''s; rm -rf $HOME"}'"#), "{command}");
-        assert_eq!(curl("http://localhost", "extract", "{}"), "");
+        assert_eq!(curl("http://localhost", "extract", &[], "{}"), "");
     }
 }

@@ -71,7 +71,7 @@ fn row(run: &StoredRun) -> Vec<Cell> {
 }
 
 /// Returns the tags that a client has set.
-fn labels(tags: &[String]) -> String {
+pub(super) fn labels(tags: &[String]) -> String {
     let own = tags.iter().filter(|tag| !tag.starts_with("request:") && !tag.starts_with("trace:"));
     own.map(String::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -129,7 +129,7 @@ fn a_budget_is_drawn_to_its_last_millionth_by_racing_calls() {
     drop(holds);
     ledger.flush_blocking().unwrap();
     let key = only_key(&ledger);
-    assert_eq!((key.spent, key.held, key.left()), (100, 0, Some(0)));
+    assert_eq!((key.spent, key.held, key.left(NOW)), (100, 0, Some(0)));
 }
 
 #[tokio::test]
@@ -188,7 +188,7 @@ fn a_settlement_beyond_its_reservation_counts_in_full() {
     let (key, _) = ledger.add_key(NewKey { budget: Some(100), ..NewKey::new("k") }, NOW).unwrap();
     ledger.reserve_blocking(key.id, 100, None, NOW).unwrap().settle_blocking(250).unwrap();
     let key = only_key(&ledger);
-    assert_eq!((key.spent, key.left()), (250, Some(0)));
+    assert_eq!((key.spent, key.left(NOW)), (250, Some(0)));
     assert!(matches!(ledger.reserve_blocking(key.id, 1, None, NOW), Err(ReserveError::Exceeded(_))));
 }
 
@@ -220,11 +220,54 @@ fn a_budget_of_a_period_is_whole_again_when_the_next_one_begins() {
         open.settle_blocking(0).unwrap();
         reserve(BUDGET, next).unwrap().settle_blocking(7).unwrap();
         let key = only_key(&ledger);
-        assert_eq!((key.spent, key.spent_before, key.left()), (907, 900, Some(BUDGET - 7)), "{period:?}");
+        let left = |hours| (key.spent_in_period(Time(hours)), key.left(Time(hours)));
+        assert_eq!((key.spent, key.spent_before), (907, 900), "{period:?}");
+        assert_eq!(left(tuesday + next * HOUR), (7, Some(BUDGET - 7)), "{period:?}");
+        assert_eq!(left(tuesday + (next + 31 * 24) * HOUR), (0, Some(BUDGET)), "{period:?}");
         assert_eq!(key.period, Some(period));
     }
     let wrong = NewKey { period: Some(Period::Day), ..NewKey::new("k") };
     assert!(matches!(ledger().add_key(wrong, NOW), Err(Error::Invalid(_))));
+}
+
+#[test]
+fn the_view_of_spending_shows_the_present_period_as_the_key_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let ledger = Ledger::open(&path, Settings::default()).unwrap();
+    let of_file = rusqlite::Connection::open(&path).unwrap();
+    let time = || Time(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64);
+    for period in [None, Some(Period::Day), Some(Period::Week), Some(Period::Month)] {
+        let name = period.map_or("none", Period::name);
+        // The first and the last millisecond of a period, the period before it, and long ago.
+        for (reserved, settled) in [(0, 900), (400, 0), (250, 300)] {
+            let new = NewKey { budget: Some(1_000_000), period, ..NewKey::new(name) };
+            let (key, _) = ledger.add_key(new, time()).unwrap();
+            ledger.reserve_blocking(key.id, 900, None, time()).unwrap().settle_blocking(settled).unwrap();
+            let hold = ledger.reserve_blocking(key.id, reserved, None, time()).unwrap();
+            for (back, before) in [(0, 0), (0, 200), (1, 0), (40 * 86_400_000, 100)] {
+                let start = period.map_or(0, |period| period.start(time()).0 - back);
+                let before = if period.is_some() { before.min(settled) } else { 0 };
+                let set = "UPDATE key SET period_start = ?1, spent_before = ?2 WHERE name = ?3";
+                of_file.execute(set, rusqlite::params![start as i64, before as i64, name]).unwrap();
+                let key = ledger.key(name).unwrap();
+                let shown = |column: &str| -> u64 {
+                    let sql = format!("SELECT {column} FROM spend WHERE key = ?1");
+                    let usd: f64 = of_file.query_row(&sql, [name], |row| row.get(0)).unwrap();
+                    (usd * 1e6).round() as u64
+                };
+                let at = format!("{name}, {back} ms before, {before} of {settled}");
+                assert_eq!(shown("spent_usd"), key.spent_in_period(time()), "{at}");
+                assert_eq!(Some(shown("left_usd")), key.left(time()), "{at}");
+                assert_eq!((shown("total_usd"), shown("held_usd")), (settled, reserved), "{at}");
+                let is_over = period.is_some() && back > 0;
+                assert_eq!(shown("spent_usd"), if is_over { 0 } else { settled - before }, "{at}");
+            }
+            drop(hold);
+            of_file.execute("DELETE FROM spending", []).unwrap();
+            of_file.execute("DELETE FROM key", []).unwrap();
+        }
+    }
 }
 
 #[test]
