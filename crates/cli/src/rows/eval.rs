@@ -57,7 +57,7 @@ pub struct EvalAnswer {
     /// The calls, tokens, cost and time for the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
-    /// What history and tokens leave of the scores of values, by path, from 0 to 1; values that are not named have 1. `--calibrate`
+    /// The share of the score of each value that its history and tokens leave, by path, from 0 to 1; 1 for values that are not named. `--calibrate`
     /// counts them as `extract` does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub factors: BTreeMap<String, f64>,

@@ -44,7 +44,7 @@ pub struct Confidence {
     /// absent unless the provider returned log probabilities. A value of a patch has those of the patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<[f64; 2]>,
-    /// What the history of the leaf and the probabilities of its tokens leave of the score, from 0 to 1; absent where it is 1.
+    /// The share of the score that the history of the leaf and the probabilities of its tokens leave, from 0 to 1; absent where it is 1.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     pub factor: f64,
     /// Whether the probability, or else the score, is below the limit of the caller.

@@ -22,7 +22,7 @@ struct Recorded {
     factors: Factors,
 }
 
-/// What history and tokens leave of the scores of values, by path.
+/// The share of the score of each value that its history and tokens leave, by path.
 type Factors = BTreeMap<String, f64>;
 
 /// The answer to a row of the gold.
