@@ -109,22 +109,26 @@ fn similar(
     let own: Vec<Value> = rest.iter().filter_map(|at| items.get(*at)).cloned().collect();
     let first = |group: &Group<'_>| group.versions.first().map(|(_, item)| (*item).clone());
     let others: Vec<Value> = free.iter().filter_map(|at| groups.get(*at)).filter_map(first).collect();
-    let is_same = |row: usize, column: usize| {
+    let fits = |row: usize, column: usize, similarity: f64| {
         let key = rest.get(row).and_then(|at| keys.get(*at));
         let group = free.get(column).and_then(|at| groups.get(*at));
         let is_shared_group = group.is_some_and(|group| group.keys.iter().any(|key| is_shared(key)));
-        !(key.is_some_and(|key| is_shared(key)) && is_shared_group)
+        similarity >= MIN_SIMILARITY && !(key.is_some_and(|key| is_shared(key)) && is_shared_group)
     };
     let best = |rows: usize, columns: usize, weight: &dyn Fn(usize, usize) -> f64| {
         let kept = |row: usize, column: usize| match weight(row, column) {
-            similarity if similarity >= MIN_SIMILARITY && is_same(row, column) => similarity,
+            similarity if fits(row, column, similarity) => similarity,
             _ => 0.0,
         };
         assign(rows, columns, kept)
     };
     // Equal items are paired already. Each has a key of its own, so that the numbers of `assign` are those of the lists.
     let pairing = Pairing::of([&own, &others], |item| format!("{item:p}"), best, similarity);
-    let pair = |(item, group): (usize, usize)| Some((*rest.get(item)?, *free.get(group)?));
+    // Long lists are paired without a look at how similar two items are.
+    let pair = |(item, group): (usize, usize)| {
+        let is_similar = fits(item, group, similarity(own.get(item)?, others.get(group)?));
+        is_similar.then_some((*rest.get(item)?, *free.get(group)?))
+    };
     pairing.pairs.into_iter().filter_map(pair).collect()
 }
 

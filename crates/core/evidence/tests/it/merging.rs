@@ -38,6 +38,10 @@ fn items_that_most_answers_have_stay_although_others_share_values_with_them() {
         names.sort_unstable();
         assert_eq!(names, ["Drill", "Hammer", "Saw"], "{one} {two} {three}");
     }
+    // Of long lists, too, items that have nothing in common are different ones.
+    let long =
+        |kind: &str| json!((0..2_100).map(|nth| json!({ kind: format!("{kind}{nth}") })).collect::<Vec<_>>());
+    assert_eq!(merged(&[long("a"), long("b")]).as_array().unwrap().len(), 4_200);
     // One value of three in common makes no version of the same item.
     assert_eq!(merged(&[all[0].clone(), all[1].clone()])["lines"].as_array().unwrap().len(), 3);
 }
