@@ -1,6 +1,6 @@
 //! Several answers: the merged value and the scores of leaves.
 
-use formwork_evidence::{Index, counterparts, merge, merged_scores, scores};
+use formwork_evidence::{Evidence, Index, Question, Status, counterparts, merge, merged_scores, scores};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -148,6 +148,17 @@ fn a_choice_needs_no_place_in_the_input() {
     assert_eq!(of("an open sum of Zed", value.clone(), Some(&schema)), [0.5, 1.0, 0.5, 1.0]);
     assert_eq!(of("Ada owes 12", value, None), [0.5, 0.0, 0.0, 0.0]);
     assert_eq!(of("Ada owes 12", json!({"state": "late"}), Some(&schema)), [0.0], "not a listed one");
+}
+
+#[test]
+fn a_value_with_a_quote_of_the_model_is_as_sure_as_one_that_needs_no_place() {
+    let (index, value) = (Index::new("Maria lives in Madrid."), json!({"city": "Lisbon"}));
+    let mut evidence = index.evidence(&value, None);
+    let score = |evidence: &[Evidence]| scores(&value, &[], Some(evidence), None)[0].score;
+    assert_eq!(score(&evidence), 0.0);
+    let question = Question::for_quotes(&value, &evidence).unwrap();
+    assert_eq!(question.quote(&json!({"city": "lives in Madrid"}), &index, &mut evidence), 1);
+    assert_eq!((evidence[0].status, score(&evidence)), (Status::Quoted, 0.5));
 }
 
 #[test]
