@@ -4,24 +4,13 @@ use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
 use crate::config::chat;
+use crate::evidence::config;
 use crate::{Ran, folder, formwork, temporary};
 
 const SCHEMA: &str = r#"{"type": "object", "properties": {"age": {"type": "integer"}, "note": {"type": "string"}},
     "required": ["age"], "additionalProperties": false}"#;
 
 const TEXT: &str = "Maria is 34. In 43 days: hi.";
-
-/// A configuration with a provider for each server, each with a model of its name.
-fn config(servers: &[(&str, &Server)]) -> String {
-    let section = |(name, server): &(&str, &Server)| {
-        format!(
-            "[providers.{name}]\nkind = \"llama-server\"\nmodel = \"model-{name}\"\nstream = false\nbase_url = \"{}/v1\"\n",
-            server.url()
-        )
-    };
-    let text: String = servers.iter().map(section).collect();
-    temporary(&format!("choices-{}.toml", servers[0].1.address().port()), text)
-}
 
 fn ask(servers: &[(&str, &Server)], more: &[&str]) -> Ran {
     let config = config(servers);

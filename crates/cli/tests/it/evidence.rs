@@ -69,11 +69,11 @@ fn a_page_marks_the_chosen_place_and_escapes_the_text() {
     assert!(ran.code == 2 && ran.stderr.contains("cannot write /no/such/folder/a.html"), "{}", ran.stderr);
 }
 
-/// A configuration with a provider for each server.
-fn config(servers: &[(&str, &Server)]) -> String {
+/// A configuration with a provider for each server, each with a model of its name.
+pub(crate) fn config(servers: &[(&str, &Server)]) -> String {
     let section = |(name, server): &(&str, &Server)| {
         format!(
-            "[providers.{name}]\nkind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"{}/v1\"\n",
+            "[providers.{name}]\nkind = \"llama-server\"\nmodel = \"model-{name}\"\nstream = false\nbase_url = \"{}/v1\"\n",
             server.url()
         )
     };

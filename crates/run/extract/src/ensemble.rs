@@ -1,7 +1,7 @@
 //! Several targets answer the same question, and their answers are merged value by value.
 
 use formwork_core::evidence::{Disputed, Index, Merged, Question, merge_with};
-use formwork_core::{Context, Contract, Error, ErrorKind, Origin, Outcome, Settled};
+use formwork_core::{Context, Contract, Error, ErrorKind, Origin, Outcome, Settled, Warning};
 use futures_util::future::join_all;
 use serde_json::Value;
 
@@ -142,6 +142,7 @@ impl<'e> Ensemble<'e> {
             }
         }
         if judged.judgement.is_accepted() {
+            outcome.warnings.extend(judged.coerced.iter().map(Warning::from));
             outcome.value = judged.value;
             let value = &outcome.value;
             outcome.not_stated.retain(|path| path.get(value).is_none_or(Value::is_null));
