@@ -10,73 +10,141 @@ use crate::text::size;
 /// The maximum number of words between a date and its time.
 const MAX_APART: usize = 60;
 
-/// A time of day: hour, minute and second.
+/// A time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time {
-    hour: u32,
-    minute: u32,
-    second: u32,
-    /// Whether it names a time zone, so that a text may state it in another one.
-    has_zone: bool,
+    /// Minutes since midnight.
+    minutes: i32,
+    second: i32,
+    /// The zone in minutes, so that a text may state the same instant in another one; `None` if it is not stated.
+    zone: Option<i32>,
 }
 
-/// The names of time zones after a time. In another zone, the same time has another hour.
-const ZONES: [&str; 18] = [
-    "utc", "gmt", "z", "cet", "cest", "eet", "eest", "bst", "ist", "jst", "est", "edt", "cst", "cdt", "mst",
-    "mdt", "pst", "pdt",
-];
+/// Returns what a name of a time zone may stand for, in minutes.
+fn named(zone: &str) -> &'static [i32] {
+    match zone.to_ascii_lowercase().as_str() {
+        "z" | "utc" | "gmt" | "wet" => &[0],
+        "west" | "cet" | "mez" => &[60],
+        "cest" | "mesz" | "eet" => &[120],
+        "eest" | "msk" => &[180],
+        "bst" => &[60, 360],
+        "ist" => &[330, 60, 120],
+        "sgt" | "hkt" => &[480],
+        "jst" | "kst" => &[540],
+        "est" | "cdt" => &[-300],
+        "edt" => &[-240],
+        "et" => &[-300, -240],
+        "cst" => &[-360, 480],
+        "mdt" => &[-360],
+        "mst" | "pdt" => &[-420],
+        "pst" => &[-480],
+        "pt" => &[-480, -420],
+        _ => &[],
+    }
+}
+
+/// Returns the zones that a text begins with, in minutes, and the text after them; `None` if it begins with no zone.
+fn zones(text: &str) -> Option<(Vec<i32>, &str)> {
+    let text = text.trim_start();
+    let (name, rest) = text.split_at(text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len()));
+    let end = rest.find(|c| !matches!(c, '0'..='9' | ':' | '+' | '-')).unwrap_or(rest.len());
+    let (shift, after) = rest.split_at(end);
+    let known = named(name);
+    match offset(shift) {
+        // An offset may follow the name of the zone that it is an offset of.
+        Some(shift) if name.is_empty() || known == [0] => Some((vec![shift], after)),
+        _ => (!known.is_empty()).then(|| (known.to_vec(), rest)),
+    }
+}
+
+/// Reads the offset of a time zone in minutes: `+02:00`, `+0200`, `+02` or `+2`; at most 14 hours.
+pub(crate) fn offset(text: &str) -> Option<i32> {
+    let digits = text.strip_prefix(['+', '-'])?;
+    let (hours, minutes) = match digits.split_once(':') {
+        None if digits.len() == 4 => digits.split_at(2),
+        parts => parts.unwrap_or((digits, "00")),
+    };
+    let number = |text: &str, max: i32| {
+        let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse::<i32>().ok().filter(|number| is_number && *number <= max)
+    };
+    let offset = number(hours, 14)? * 60 + number(minutes, 59)?;
+    Some(if text.starts_with('-') { -offset } else { offset })
+}
+
+/// Words between an hour and its minutes, words after minutes, and words for twelve o'clock, as the index has them: decomposed.
+const HOURS: [&str; 6] = ["h", "uhr", "時", "点", "點", "\u{1109}\u{1175}"];
+const MINUTES: [&str; 3] = ["min", "分", "\u{1107}\u{116e}\u{11ab}"];
+const NOON: [&str; 6] = ["noon", "midday", "mittag", "mittags", "midi", "mediodi\u{301}a"];
 
 impl Time {
     /// Reads a time such as `14:30`, `T14:30:00.000Z` or `2:30 pm`; `None` for another text, and for one with more than a time.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let words = words_of(text);
-        let mut words = words.iter().map(|(word, gap, _)| (word.as_str(), *gap)).peekable();
-        words.next_if(|(word, _)| *word == "t");
+        let mut words = words.iter().map(|(word, gap, end)| (word.as_str(), *gap, *end)).peekable();
+        words.next_if(|(word, ..)| *word == "t");
         let number =
-            |word: &str, max: u32| word.parse().ok().filter(|number| word.len() <= 2 && *number <= max);
-        let (word, gap) = words.next()?;
+            |word: &str, max: i32| word.parse().ok().filter(|number| word.len() <= 2 && *number <= max);
+        let (word, mut gap, mut end) = words.next()?;
         let hour = number(word, 24)?;
-        let (mut minute, mut second) = (0, 0);
-        if let Some((word, gap)) = words.next_if(|_| gap == ":") {
-            minute = number(word, 59).filter(|_| word.len() == 2)?;
-            if let Some((word, gap)) = words.next_if(|_| gap == ":") {
-                second = number(word, 60)?;
+        let (mut minute, mut second, is_whole) = (0, 0, gap != ":");
+        if let Some(next) = words.next_if(|_| gap == ":") {
+            minute = number(next.0, 59).filter(|_| next.0.len() == 2)?;
+            (_, gap, end) = next;
+            if let Some(next) = words.next_if(|_| gap == ":") {
+                second = number(next.0, 60)?;
+                (_, gap, end) = next;
                 // A part of a second is no part of other notations.
-                words.next_if(|(word, _)| gap == "." && word.bytes().all(|c| c.is_ascii_digit()));
+                if let Some(next) =
+                    words.next_if(|(word, ..)| gap == "." && word.bytes().all(|c| c.is_ascii_digit()))
+                {
+                    end = next.2;
+                }
             }
         }
-        let half = words.next_if(|(word, _)| matches!(*word, "am" | "pm"));
+        let half = words.next_if(|(word, ..)| matches!(*word, "am" | "pm"));
         let hour = match half {
-            Some(("pm", _)) if hour < 12 => hour + 12,
-            Some(("am", _)) if hour == 12 => 0,
-            None if gap != ":" => return None,
+            Some(("pm", ..)) if hour < 12 => hour + 12,
+            Some(("am", ..)) if hour == 12 => 0,
+            None if is_whole => return None,
             _ => hour,
         };
-        let has_zone = text.ends_with(['Z', 'z']) || words.peek().is_some();
-        let is_zone = |(word, _): (&str, &str)| ZONES.contains(&word) || number(word, 59).is_some();
-        words.all(is_zone).then_some(Self { hour, minute, second, has_zone })
+        let rest = text.get(half.map_or(end, |half| half.2)..).unwrap_or_default();
+        let zone = match zones(rest) {
+            Some((zones, "")) => zones.first().copied(),
+            None if !rest.contains(char::is_alphanumeric) => None,
+            _ => return None,
+        };
+        Some(Self { minutes: hour * 60 + minute, second, zone })
+    }
+
+    pub(crate) const fn has_zone(self) -> bool {
+        self.zone.is_some()
     }
 
     /// Returns whether it is midnight, which stands for no time at all beside a date.
     pub(crate) const fn is_midnight(self) -> bool {
-        matches!(self.hour, 0 | 24) && self.minute == 0 && self.second == 0
+        self.minutes % (24 * 60) == 0 && self.second == 0
     }
 }
 
 impl Index<'_> {
     /// Returns the places of a time.
     pub(crate) fn times(&self, time: Time) -> Vec<Range> {
-        let half = (time.hour + 11) % 12 + 1;
-        let words = [time.hour, half].into_iter().flat_map(|hour| [hour.to_string(), format!("{hour:02}")]);
-        let words: BTreeSet<String> = words.collect();
+        let hour = time.minutes / 60;
+        let words = [hour, (hour + 11) % 12 + 1]
+            .into_iter()
+            .flat_map(|hour| [hour.to_string(), format!("{hour:02}")]);
+        let words: BTreeSet<String> = words.chain(NOON.map(str::to_owned)).collect();
         let tokens = words.iter().flat_map(|word| self.occurrences(word));
-        let mut places: Vec<Range> = tokens.filter_map(|token| self.time_at(token, time)).collect();
+        let mut places: Vec<Range> = tokens.filter_map(|token| self.time_at(token, time, 0)).collect();
         places.sort_unstable_by_key(|place| place.start);
         places
     }
 
-    /// Returns whether a time stands beside a place: in its line or in one beside it, and not far from it.
-    pub(crate) fn has_time(&self, place: Range, time: Time) -> bool {
+    /// Returns whether a time stands beside the place of a date: in its line or in one beside it, and not far from it. The time is one of
+    /// so many days after that date, in its own zone.
+    pub(crate) fn has_time(&self, place: Range, time: Time, days: i32) -> bool {
         let line = |token: usize| self.tokens.get(token).map(|token| token.line);
         let (first, last) = (size(place.first), size(place.last));
         let is_near = |token: &usize| {
@@ -84,33 +152,53 @@ impl Index<'_> {
         };
         let before = (first.saturating_sub(MAX_APART)..first).rev().take_while(is_near);
         let after = (last + 1..last + 1 + MAX_APART).take_while(is_near);
-        before.chain(after).any(|token| self.time_at(token, time).is_some())
+        before.chain(after).any(|token| self.time_at(token, time, days).is_some())
     }
 
-    /// Returns the place of a time whose hour is a token: of the day or of its half, and with minutes unless it is a whole hour.
-    fn time_at(&self, token: usize, time: Time) -> Option<Range> {
+    /// Returns the place of a time whose hour is a token: of the day or of its half, and with minutes unless it is a whole hour; or noon.
+    fn time_at(&self, token: usize, time: Time, days: i32) -> Option<Range> {
         let number = |at: usize| {
             let word = self.word(at);
-            word.parse::<u32>().ok().filter(|_| word.len() <= 2)
+            word.parse::<i32>().ok().filter(|_| word.len() <= 2)
         };
         let follows =
             |at: usize, marks: &[&str]| marks.contains(&self.gap(at)).then(|| number(at + 1)).flatten();
         let is_within = token
             .checked_sub(1)
             .is_some_and(|before| follows(before, &[":", "."]).is_some() && number(before).is_some());
+        if NOON.contains(&self.word(token)) {
+            let is_noon = (time.minutes, time.second, days) == (12 * 60, 0, 0);
+            return is_noon.then(|| self.range(token, token)).flatten();
+        }
         let (written, mut last) = (number(token).filter(|hour| *hour <= 24 && !is_within)?, token);
         let (mut minute, mut second) = (0, 0);
+        let is_next = |last: usize, words: &[&str]| {
+            words.contains(&self.word(last + 1)) && self.gap(last).trim().is_empty()
+        };
         if let Some(found) = follows(last, &[":", "."]) {
             (minute, last) = (found, last + 1);
             if let Some(found) = follows(last, &[":"]) {
                 (second, last) = (found, last + 1);
             }
+        } else if is_next(last, &HOURS) {
+            last += 1;
+            if let Some(found) = follows(last, &["", " "]).filter(|_| self.word(last + 1).len() == 2) {
+                (minute, last) = (found, last + 1);
+                last += usize::from(is_next(last, &MINUTES));
+            }
         }
         let next = self.word(last + 1);
-        let is_late = match (self.gap(last).trim(), next, self.gap(last + 1), self.word(last + 2)) {
+        let before = |apart: usize| token.checked_sub(apart).map_or("", |token| self.word(token));
+        let is_late = match (self.gap(last).trim(), next, self.gap(last + 1).trim(), self.word(last + 2)) {
             ("", "am", ..) | ("", "a", ".", "m") => Some(false),
             ("", "pm", ..) | ("", "p", ".", "m") => Some(true),
-            _ => None,
+            _ => match (before(2), before(1)) {
+                ("午", "前") | ("上", "午") | ("\u{110b}\u{1169}", "\u{110c}\u{1165}\u{11ab}") => {
+                    Some(false)
+                }
+                ("午", "後") | ("下", "午") | ("\u{110b}\u{1169}", "\u{1112}\u{116e}") => Some(true),
+                _ => None,
+            },
         };
         let hour = match is_late {
             Some(is_late) => {
@@ -118,10 +206,16 @@ impl Index<'_> {
             }
             None => written,
         };
-        let is_named = last > token || is_late.is_some() || matches!(next, "uhr" | "h" | "o");
-        let is_shifted = || ZONES.contains(&next) || self.gap(last).trim_start().starts_with(['+', '-']);
-        let is_own = hour == time.hour || time.has_zone && is_shifted();
-        let is_it = is_named && is_own && (minute, second) == (time.minute, time.second);
+        let is_named = last > token || is_late.is_some() || next == "o";
+        let minutes = hour * 60 + minute;
+        let is_own = days == 0 && minutes == time.minutes;
+        let is_same = |zone: i32| {
+            let rest = self.range(token, last).and_then(|range| self.text.get(size(range.end)..));
+            let (zones, _) = zones(rest?)?;
+            Some(zones.iter().any(|own| minutes - own == time.minutes + days * 24 * 60 - zone))
+        };
+        let is_it =
+            is_named && time.second == second && (is_own || time.zone.and_then(is_same) == Some(true));
         is_it.then(|| self.range(token, last)).flatten()
     }
 }

@@ -5,6 +5,7 @@ use formwork_keywords::{item, parts, target};
 use serde_json::{Value, json};
 use time::{Date, Month, PrimitiveDateTime, Time, UtcOffset};
 
+use crate::clock::offset;
 use crate::date::dates;
 use crate::decimal::readings;
 use crate::text::{exactly, plain};
@@ -209,16 +210,12 @@ fn numbers_of(text: &str, between: char) -> Option<[u16; 3]> {
     numbers?.try_into().ok()
 }
 
-/// Returns a zone: `Z`, `+02:00`, `+0200` or `+02`.
+/// Returns a zone: `Z`, `+02:00`, `+0200`, `+02` or `+2`.
 fn zone_of(text: &str) -> Option<UtcOffset> {
     if text.eq_ignore_ascii_case("z") {
         return Some(UtcOffset::UTC);
     }
-    let digits = text.get(1..)?.replace(':', "");
-    let is_zone = matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let (hours, minutes) = digits.split_at_checked(2).filter(|_| is_zone)?;
-    let seconds = hours.parse::<i32>().ok()? * 3_600 + minutes.parse::<i32>().unwrap_or(0) * 60;
-    UtcOffset::from_whole_seconds(if text.starts_with('-') { -seconds } else { seconds }).ok()
+    UtcOffset::from_whole_seconds(offset(text)? * 60).ok()
 }
 
 /// Returns whether a text has a time of day after a date.

@@ -19,6 +19,16 @@ impl Date {
         let valid = (year == 0 || (1000..=2999).contains(&year)) && day <= *last && (year, day) != (0, 0);
         valid.then_some(Self(u16::try_from(year).ok()?, u8::try_from(month).ok()?, u8::try_from(day).ok()?))
     }
+
+    /// Returns the date so many days before; `None` for a date without a year or a day.
+    pub(crate) fn before(self, days: i32) -> Option<Self> {
+        if days == 0 {
+            return Some(self);
+        }
+        let date = time::Date::from_calendar_date(self.0.into(), self.1.try_into().ok()?, self.2).ok()?;
+        let date = date.checked_sub(time::Duration::days(days.into()))?;
+        Self::new(u32::try_from(date.year()).ok()?, u8::from(date.month()).into(), date.day().into())
+    }
 }
 
 /// A date in a sequence of words: the possible dates, and the number of words.

@@ -66,11 +66,19 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
     let (found, rest) = dates_in(text, &words);
     // Only a time of day may follow a date, or the text is no date.
     if rest.chars().all(|c| digit(c).is_some() || !c.is_alphabetic() || matches!(c, 'T' | 'Z' | 't' | 'z')) {
-        let time = Time::of(rest).filter(|time| !time.is_midnight());
+        let time = Time::of(rest);
         let of_date = |date: Date, quality| {
+            // In another zone, the date may be the one before or after.
+            let days = if time.is_some_and(Time::has_zone) { -1..=1 } else { 0..=0 };
+            let found = days.filter_map(|days| Some((date.before(days)?, days)));
+            let places = found.flat_map(|(date, days)| index.dates(date).map(move |range| (range, days)));
+            let is_dated = |(range, days): &(Range, i32)| {
+                (*days == 0 && time.is_none_or(Time::is_midnight))
+                    || time.is_some_and(|time| index.has_time(*range, time, *days))
+            };
             let places =
-                index.dates(date).filter(|range| time.is_none_or(|time| index.has_time(*range, time)));
-            places.map(move |range| Place::new(range, Status::Normalised, quality)).collect::<Vec<_>>()
+                places.filter(is_dated).map(|(range, _)| Place::new(range, Status::Normalised, quality));
+            places.collect::<Vec<_>>()
         };
         let mut full: Vec<Place> = found.iter().flat_map(|date| of_date(*date, 0.9)).collect();
         // The date within the whole value is no place of its own.
