@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use formwork_eval::{Evaluation, Profile, Scored, auroc, calibrate};
 use formwork_evidence::{
-    Counterpart, Evidence, Index, LeafScore, Status, counterparts, is_stated, merge_with, scores,
+    Counterpart, Evidence, Index, LeafScore, Status, counterparts, is_stated, merge, scores,
 };
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ fn systems(args: &Args, documents: &[Document], indexes: &[Option<Index<'_>>]) -
     let merged = |document: &Document, index: Option<&Index<'_>>| {
         let answers: Vec<&Value> =
             args.models.iter().filter_map(|model| document.answers.get(model)).collect();
-        Some(merge_with(&answers, index).value)
+        Some(merge(&answers, index).value)
     };
     print("merged by agreement", &|_, document| merged(document, None))?;
     print("merged by agreement and evidence", &|number, document| {

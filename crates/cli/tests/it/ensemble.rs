@@ -73,6 +73,38 @@ fn every_call_is_counted_and_recorded() {
     assert_eq!((runs.len(), calls), (4, 5), "{runs:?}");
 }
 
+#[test]
+fn an_ensemble_without_an_answer_reports_all_targets_and_their_calls() {
+    let gone = Server::start([Reply::status(404)]).unwrap();
+    let b = chat(&[r#"{"age": "x"}"#; 3]);
+    let ran = ask(&[("a", &gone), ("b", &b)], &[]);
+    let row = ran.rows().remove(0);
+    assert_eq!((ran.code, row["ok"].as_bool()), (1, Some(false)), "{}", ran.stderr);
+    assert_eq!(row["calls"].as_array().unwrap().len(), gone.received().len() + b.received().len(), "{row}");
+    assert_eq!(row["usage"]["input_tokens"], 27, "{row}");
+    let words = row["error"]["message"].as_str().unwrap();
+    assert!(words.contains("404") && ran.stderr.contains("404"), "{words}");
+}
+
+#[test]
+fn the_disputes_of_a_merge_that_is_rejected_are_those_of_the_answer_that_is_returned() {
+    let schema = r#"{"type": "object", "required": ["age", "of"], "additionalProperties": false, "not": {"const": {"age": 1, "of": 2}},
+        "properties": {"age": {"type": "integer"}, "of": {"type": "integer"}}}"#;
+    // The text has 1 and 2, and the choice is the same.
+    let a = chat(&[r#"{"age": 1, "of": 3}"#, r#"{"age": "1", "of": "2"}"#]);
+    let b = chat(&[r#"{"age": 7, "of": 2}"#]);
+    let config = config(&[("a", &a), ("b", &b)]);
+    let args = ["extract", "--schema", schema, "--config", &config, "--ensemble", "a,b", "--json"];
+    let ran = formwork(&[&args[..], &["Age 1 of 2."]].concat(), "");
+    let row = ran.rows().remove(0);
+    assert_eq!((ran.code, &row["value"]), (0, &json!({"age": 1, "of": 3})), "{}", ran.stderr);
+    let disputed: Vec<Value> =
+        row["disputed"].as_array().unwrap().iter().map(|it| json!([it["path"], it["candidates"]])).collect();
+    assert_eq!(disputed, [json!(["$.age", [1, 7]]), json!(["$.of", [3, 2]])]);
+    let warnings = row["warnings"].to_string();
+    assert!(warnings.contains("the merged answer violates the contract"), "{warnings}");
+}
+
 /// The tests run in the folder of the crate, which has a folder `src`.
 #[test]
 fn a_folder_with_the_name_of_a_provider_is_no_model() {

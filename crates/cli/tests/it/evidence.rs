@@ -4,7 +4,7 @@ use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
 use crate::config::chat;
-use crate::{against_schema, example, formwork, refused, temporary};
+use crate::{against_schema, example, folder, formwork, refused, temporary};
 
 #[test]
 fn each_row_has_the_place_of_each_leaf() {
@@ -373,6 +373,23 @@ fn values_that_were_not_found_are_asked_for_their_quotes_in_one_call() {
         "Maria Lindqvist, 34, Lissabon",
     ];
     assert_eq!((formwork(&args, "").code, server.received().len()), (0, 1));
+}
+
+#[test]
+fn quotes_are_stored_and_not_asked_for_again() {
+    let store = folder().join("quotes.db");
+    _ = std::fs::remove_file(&store);
+    let server = chat(&[r#"{"age": 34}"#, r#"{"age": "trente-quatre"}"#]);
+    let config = config(&[("a", &server)]);
+    let row = json!({"id": 1, "input": "She is trente-quatre."}).to_string();
+    for (more, input) in [("--json", ""), ("--json", ""), ("--jsonl", row.as_str())] {
+        let mut args = vec!["extract", "-s", "age: int", "--config", &config, "--evidence=quote", more];
+        args.extend(["--store", store.to_str().unwrap()]);
+        args.extend(input.is_empty().then_some("She is trente-quatre."));
+        let ran = formwork(&args, input);
+        assert_eq!((ran.code, server.received().len()), (0, 2), "{}", ran.stderr);
+        assert_eq!(ran.rows()[0]["evidence"][0]["status"], "quoted", "{}", ran.stdout);
+    }
 }
 
 #[test]

@@ -117,10 +117,14 @@ impl<T: Serialize> Outcome<T> {
     /// }
     /// ```
     pub fn confidence_beside(&self, others: &[&Value]) -> Vec<Confidence> {
-        self.confidence_by(others, scores(&self.json(), others, self.known_evidence(), self.about.schema()))
+        // Calls of other runs, such as that for a quote, did not write the value.
+        let calls = self.calls.get(..self.calls.len().saturating_sub(self.absorbed)).unwrap_or_default();
+        let leaves = scores(&self.json(), others, self.known_evidence(), self.about.schema());
+        self.confidence_by(others, calls, leaves)
     }
 
-    /// Returns the confidence in each leaf of a value that was merged from these answers, which are all of them.
+    /// Returns the confidence in each leaf of a value that was merged from these answers, which are all of them. The log probabilities of
+    /// the answers do not count, because no call wrote the value.
     ///
     /// ```
     /// use formwork_core::{Confidence, Outcome};
@@ -132,7 +136,7 @@ impl<T: Serialize> Outcome<T> {
     /// ```
     pub fn confidence_among(&self, answers: &[&Value]) -> Vec<Confidence> {
         let leaves = merged_scores(&self.json(), answers, self.known_evidence(), self.about.schema());
-        self.confidence_by(answers, leaves)
+        self.confidence_by(answers, &[], leaves)
     }
 
     /// Returns the evidence; `None` for a value without any.
@@ -140,7 +144,13 @@ impl<T: Serialize> Outcome<T> {
         Some(self.evidence()).filter(|evidence| !evidence.is_empty())
     }
 
-    fn confidence_by(&self, others: &[&Value], leaves: Vec<LeafScore>) -> Vec<Confidence> {
+    /// Returns the confidence by the scores of the leaves; `calls` wrote them.
+    fn confidence_by(
+        &self,
+        others: &[&Value],
+        calls: &[CallRecord],
+        leaves: Vec<LeafScore>,
+    ) -> Vec<Confidence> {
         let (json, mut factors) = (self.json(), HashMap::new());
         let history = (&*self.provenance, &*self.warnings, &*self.not_stated, &*self.calls);
         Trust::each(&json, history, |path, history| {
@@ -151,7 +161,7 @@ impl<T: Serialize> Outcome<T> {
             };
         });
         let factor = |path: &JsonPath| factors.get(path).copied().unwrap_or(1.0);
-        let mut tokens = tokens(&self.calls, &json, leaves.iter().map(|leaf| &leaf.path)).into_iter();
+        let mut tokens = tokens(calls, &json, leaves.iter().map(|leaf| &leaf.path)).into_iter();
         let of = |leaf: LeafScore| {
             let mut factor = factor(&leaf.path);
             let tokens = tokens.next().flatten().map(|Tokens { product, first }| {

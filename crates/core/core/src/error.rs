@@ -103,6 +103,20 @@ impl Error {
         self
     }
 
+    /// Adds the message, the calls and the cost of another run for the same answer, which failed as well.
+    ///
+    /// ```
+    /// use formwork_core::{Error, ErrorKind};
+    ///
+    /// let mut error = Error::new(ErrorKind::Rejected, "a");
+    /// error.absorb(&Error::new(ErrorKind::Unavailable, "b"));
+    /// assert_eq!(error.to_string(), "no valid answer: a; no provider answered: b");
+    /// ```
+    pub fn absorb(&mut self, other: &Self) {
+        self.0.message = format!("{}; {other}", self.0.message);
+        self.0.calls.extend_from_slice(other.calls());
+    }
+
     /// Returns the class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

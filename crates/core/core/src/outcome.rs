@@ -39,6 +39,9 @@ pub struct Outcome<T> {
     /// The text that the value is about.
     #[serde(skip)]
     pub(crate) about: About,
+    /// The number of calls at the end that belong to other runs, which did not write the value.
+    #[serde(skip)]
+    pub(crate) absorbed: usize,
 }
 
 impl<T> Outcome<T> {
@@ -82,6 +85,7 @@ impl<T> Outcome<T> {
     pub fn absorb<U>(&mut self, other: Outcome<U>) {
         self.usage = self.usage.plus(other.usage);
         self.cost = self.cost.plus(other.cost);
+        self.absorbed += other.calls.len();
         self.calls.extend(other.calls);
     }
 
@@ -99,6 +103,7 @@ impl<T> Outcome<T> {
     pub fn absorb_failed(&mut self, other: &crate::Error) {
         self.usage = self.usage.plus(other.usage());
         self.cost = self.cost.plus(other.cost());
+        self.absorbed += other.calls().len();
         self.calls.extend_from_slice(other.calls());
     }
 
@@ -131,7 +136,19 @@ impl<T> Outcome<T> {
     /// }
     /// ```
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
-        let Self { value, origin, provenance, warnings, not_stated, trust, calls, usage, cost, about } = self;
+        let Self {
+            value,
+            origin,
+            provenance,
+            warnings,
+            not_stated,
+            trust,
+            calls,
+            usage,
+            cost,
+            about,
+            absorbed,
+        } = self;
         let about = about.of_another();
         Outcome {
             value: change(value),
@@ -144,6 +161,7 @@ impl<T> Outcome<T> {
             usage,
             cost,
             about,
+            absorbed,
         }
     }
 }

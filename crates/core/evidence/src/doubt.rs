@@ -66,11 +66,11 @@ pub fn scores(
 /// own: the answers are all that it was merged from.
 ///
 /// ```
-/// use formwork_evidence::{merge_with, merged_scores};
+/// use formwork_evidence::{merge, merged_scores};
 /// use serde_json::json;
 ///
 /// let answers = [&json!({"due": "3 May"}), &json!({"due": "2024-05-03"})];
-/// let scores = merged_scores(&merge_with(&answers, None).value, &answers, None, None);
+/// let scores = merged_scores(&merge(&answers, None).value, &answers, None, None);
 /// assert!(scores[0].score < 0.6);
 /// ```
 pub fn merged_scores(

@@ -21,14 +21,14 @@ const FOUND: f64 = 0.3;
 pub struct Merged {
     /// The value.
     pub value: Value,
-    /// The leaves on which the answers differ, in the order of the value.
+    /// The leaves on which the answers differ, in the order of the value, and the items of lists that not all lists have.
     pub disputed: Vec<Disputed>,
 }
 
-/// A leaf on which answers differ.
+/// A leaf on which answers differ, or an item that not all of their lists have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disputed {
-    /// The path in the merged value.
+    /// The path in the merged value; for an item that was left out, that of its list.
     pub path: JsonPath,
     /// The different values, the chosen one first; null for none.
     pub candidates: Vec<Value>,
@@ -36,22 +36,25 @@ pub struct Disputed {
     pub support: f64,
 }
 
-/// Merges answers to the same question. Items of lists are aligned; an item stays if at least half of the weight has it, and each leaf
-/// is the value with the largest weight, the earliest of equals.
+/// Merges answers to the same question about a text. Items of lists are aligned; an item stays if at least half of the weight has it, and
+/// each leaf is the value with the largest weight, the earliest of equals.
 ///
-/// The weight of an answer grows with its mean agreement with the others and with the number of leaves that it states. `support` adds to
-/// it for a single value, for example by its evidence in the input: it gets the number of the answer and the leaf.
+/// The weight of an answer grows with its mean agreement with the others and with the number of leaves that it states. A value that
+/// stands in the text, if it is known, weighs more, so that of equally frequent values it is chosen.
 ///
 /// ```
-/// use formwork_evidence::merge;
+/// use formwork_evidence::{Index, merge};
 /// use serde_json::json;
 ///
 /// let [a, b, c] = [json!({"n": 1, "of": "x"}), json!({"n": 2, "of": "X"}), json!({"n": 2, "of": "y"})];
-/// let merged = merge(&[&a, &b, &c], |_, _| 0.0);
+/// let merged = merge(&[&a, &b, &c], None);
 /// assert_eq!(merged.value, json!({"n": 2, "of": "x"}));
 /// assert_eq!(merged.disputed[0].candidates, [json!(2), json!(1)]);
+///
+/// let (one, other) = (json!({"total": 21.0}), json!({"total": 12.0}));
+/// assert_eq!(merge(&[&one, &other], Some(&Index::new("Total: 12.00"))).value, other);
 /// ```
-pub fn merge(answers: &[&Value], support: impl Fn(usize, &Value) -> f64) -> Merged {
+pub fn merge(answers: &[&Value], index: Option<&Index<'_>>) -> Merged {
     let stated = |answer: &&Value| {
         counterparts(answer, &Value::Null).iter().filter(|it| is_stated(Some(it.value))).count()
     };
@@ -61,23 +64,35 @@ pub fn merge(answers: &[&Value], support: impl Fn(usize, &Value) -> f64) -> Merg
     let weights = agreements(answers).into_iter().zip(&stated).map(weight).collect();
     let votes: Vec<Vote<'_>> =
         answers.iter().enumerate().map(|(from, value)| Vote { from, value: Some(value) }).collect();
-    let mut merge = Merge { weights, support: &support, disputed: Vec::new() };
+    let mut merge = Merge { weights, index, disputed: Vec::new() };
     let value = merge.values(&JsonPath::root(), &votes).unwrap_or_default();
     Merged { value, disputed: merge.disputed }
 }
 
-/// Merges answers to a question about a text: a value that stands in the text weighs more, and of equally frequent values it is chosen.
+/// Returns the leaves of an answer on which others differ from it, like [`Merged::disputed`].
 ///
 /// ```
-/// use formwork_evidence::{Index, merge_with};
+/// use formwork_evidence::disputed;
 /// use serde_json::json;
 ///
-/// let (one, other) = (json!({"total": 21.0}), json!({"total": 12.0}));
-/// assert_eq!(merge_with(&[&one, &other], Some(&Index::new("Total: 12.00"))).value, other);
+/// let found = disputed(&json!({"n": 1, "of": "x"}), &[&json!({"n": 2, "of": "X"})]);
+/// assert_eq!((found[0].path.to_string().as_str(), found.len(), found[0].support), ("$.n", 1, 0.5));
 /// ```
-pub fn merge_with(answers: &[&Value], index: Option<&Index<'_>>) -> Merged {
-    let found = |value: &Value| index.is_some_and(|index| index.states(value, 1));
-    merge(answers, |_, value| if found(value) { FOUND } else { 0.0 })
+pub fn disputed(answer: &Value, others: &[&Value]) -> Vec<Disputed> {
+    let beside: Vec<_> = others.iter().map(|other| counterparts(answer, other)).collect();
+    let leaves = counterparts(answer, &Value::Null).into_iter().enumerate();
+    let all = leaves.map(|(nth, leaf)| {
+        let (mut candidates, mut equal) = (vec![leaf.value.clone()], 1.0);
+        for other in beside.iter().filter_map(|all| all.get(nth)) {
+            match candidates.iter().position(|known| is_equal(Some(known), other.other)) {
+                Some(0) => equal += 1.0,
+                Some(_) => {}
+                None => candidates.push(other.other.cloned().unwrap_or_default()),
+            }
+        }
+        Disputed { path: leaf.path, candidates, support: equal / (1.0 + others.len() as f64) }
+    });
+    all.filter(|it| it.candidates.len() > 1).collect()
 }
 
 /// The value of an answer at a place.
@@ -87,15 +102,20 @@ struct Vote<'v> {
     value: Option<&'v Value>,
 }
 
-struct Merge<'s> {
+struct Merge<'i> {
     weights: Vec<f64>,
-    support: &'s dyn Fn(usize, &Value) -> f64,
+    index: Option<&'i Index<'i>>,
     disputed: Vec<Disputed>,
 }
 
 impl Merge<'_> {
     fn weight(&self, vote: &Vote<'_>) -> f64 {
         self.weights.get(vote.from).copied().unwrap_or(1.0)
+    }
+
+    /// Returns the weight of the evidence for a value.
+    fn support(&self, value: &Value) -> f64 {
+        if self.index.is_some_and(|index| index.states(value, 1)) { FOUND } else { 0.0 }
     }
 
     fn total<'v>(&self, votes: impl IntoIterator<Item = &'v Vote<'v>>) -> f64 {
@@ -160,12 +180,25 @@ impl Merge<'_> {
         let half = self.total(votes) / 2.0;
         let mut merged = Vec::new();
         for group in groups.collect::<Vec<Vec<Vote<'v>>>>() {
-            let support: f64 = group.iter().map(|vote| self.found(vote)).fold(0.0, f64::max);
-            if self.total(&group) + support >= half * (1.0 - f64::EPSILON)
-                && let Some(item) = self.values(&path.child(Segment::Index(merged.len())), &group)
-            {
-                merged.push(item);
+            let found: f64 = group.iter().map(|vote| self.found(vote)).fold(0.0, f64::max);
+            let (weight, item) = (self.total(&group), path.child(Segment::Index(merged.len())));
+            let is_kept = weight + found >= half * (1.0 - f64::EPSILON);
+            let value = if is_kept {
+                self.values(&item, &group)
+            } else {
+                group.first().and_then(|it| it.value.cloned())
+            };
+            let Some(value) = value else { continue };
+            if group.len() < votes.len() {
+                let mut candidates = vec![value.clone(), Value::Null];
+                let mut support = weight / (2.0 * half);
+                if !is_kept {
+                    (support, _) = (1.0 - support, candidates.reverse());
+                }
+                let path = if is_kept { item } else { path.clone() };
+                self.disputed.push(Disputed { path, candidates, support });
             }
+            merged.extend(is_kept.then_some(value));
         }
         merged.into()
     }
@@ -174,11 +207,8 @@ impl Merge<'_> {
     fn found(&self, vote: &Vote<'_>) -> f64 {
         let Some(value) = vote.value else { return 0.0 };
         let leaves = counterparts(value, &Value::Null);
-        let stated: Vec<f64> = leaves
-            .iter()
-            .filter(|it| is_stated(Some(it.value)))
-            .map(|it| (self.support)(vote.from, it.value))
-            .collect();
+        let stated: Vec<f64> =
+            leaves.iter().filter(|it| is_stated(Some(it.value))).map(|it| self.support(it.value)).collect();
         stated.iter().sum::<f64>() / stated.len().max(1) as f64
     }
 
@@ -189,7 +219,7 @@ impl Merge<'_> {
             match groups.iter_mut().find(|(_, value, _)| is_equal(*value, vote.value)) {
                 Some(group) => group.0 += weight,
                 None => groups.push((
-                    weight + (self.support)(vote.from, vote.value.unwrap_or(&Value::Null)),
+                    weight + vote.value.map_or(0.0, |value| self.support(value)),
                     vote.value,
                     vote.from,
                 )),

@@ -68,7 +68,7 @@ impl Question {
     /// use formwork_evidence::{Question, merge};
     /// use serde_json::json;
     ///
-    /// let mut merged = merge(&[&json!({"total": 12}), &json!({"total": 21})], |_, _| 0.0);
+    /// let mut merged = merge(&[&json!({"total": 12}), &json!({"total": 21})], None);
     /// let question = Question::for_disputed(&merged).ok_or("no value is disputed")?;
     /// assert_eq!(question.schema()["properties"]["total"]["enum"], json!(["12", "21", "none of these"]));
     /// assert_eq!(question.decide(&json!({"total": "21"}), &mut merged), 1);
@@ -88,6 +88,11 @@ impl Question {
                     candidates.push((label, candidate.clone()));
                 }
             }
+            // Whether an item belongs to its list is no choice between values.
+            let chosen = disputed.path.get(&merged.value).unwrap_or(&Value::Null);
+            let is_item = matches!(disputed.path.segments().last(), Some(Segment::Index(_)))
+                && disputed.candidates.contains(&Value::Null)
+                || disputed.candidates.first() != Some(chosen);
             let is_short = candidates.iter().all(|(label, _)| label.chars().count() <= MAX_SHOWN);
             let labels = candidates.iter().map(|(label, _)| label.as_str()).chain([NONE]);
             let mut schema = json!({"type": "string", "enum": labels.collect::<Vec<_>>()});
@@ -99,7 +104,7 @@ impl Question {
             if let Some(item) = item.filter(|item| item.is_object()) {
                 schema["description"] = format!("Of the item that was read as {}", shown(item)).into();
             }
-            if is_short && candidates.len() > 1 {
+            if is_short && candidates.len() > 1 && !is_item {
                 question.add(&disputed.path, schema, candidates);
             }
         }

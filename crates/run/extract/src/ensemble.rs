@@ -1,7 +1,7 @@
 //! Several targets answer the same question, and their answers are merged value by value.
 
-use formwork_core::evidence::{Disputed, Index, Merged, Question, merge_with};
-use formwork_core::{Context, Contract, Error, ErrorKind, Origin, Outcome, Settled, Warning};
+use formwork_core::evidence::{Disputed, Index, Merged, Question, disputed, merge};
+use formwork_core::{Context, Contract, Error, ErrorKind, Origin, Outcome, Settled, Warning, WarningKind};
 use futures_util::future::join_all;
 use serde_json::Value;
 
@@ -81,7 +81,8 @@ impl<'e> Ensemble<'e> {
     /// Asks the targets, and then the arbiter. A target or an arbiter without an answer is a note.
     ///
     /// # Errors
-    /// The error of the first target, if no target has an answer.
+    /// If no target has an answer, the error of the first target that responded, or else of the first one, with the messages and the calls
+    /// of the others.
     pub async fn run(self, cancel: &CancellationToken) -> Result<Opinions, Error> {
         let Self { contract, text, mut asked, second_below, arbiter } = self;
         let others = if second_below.is_some() && asked.len() > 1 { asked.split_off(1) } else { Vec::new() };
@@ -93,7 +94,7 @@ impl<'e> Ensemble<'e> {
         if !all.outcomes.first().is_some_and(|(_, outcome)| is_sure(outcome)) {
             all.ask(others, cancel).await;
         }
-        let Asked { outcomes, failed, mut notes } = all;
+        let Asked { outcomes, mut failed, mut notes } = all;
         let (names, outcomes): (Vec<String>, Vec<_>) = outcomes.into_iter().unzip();
         let answers: Vec<Value> = outcomes.iter().map(|outcome| outcome.value.clone()).collect();
         let first = names.first().map_or("", String::as_str);
@@ -102,14 +103,19 @@ impl<'e> Ensemble<'e> {
             sum.absorb(other);
             sum
         }) else {
-            let none = || Error::new(ErrorKind::Config, "no target was named");
-            return Err(failed.into_iter().next().unwrap_or_else(none));
+            let first = failed.iter().position(Error::is_answered).unwrap_or_default();
+            if failed.is_empty() {
+                return Err(Error::new(ErrorKind::Config, "no target was named"));
+            }
+            let mut error = failed.remove(first);
+            failed.iter().for_each(|other| error.absorb(other));
+            return Err(error);
         };
         failed.iter().for_each(|error| outcome.absorb_failed(error));
         if let [_] = answers.as_slice() {
             return Ok(Opinions { outcome, answers, disputed: Vec::new(), notes });
         }
-        let mut merged = merge_with(&answers.iter().collect::<Vec<_>>(), Some(&Index::new(text)));
+        let mut merged = merge(&answers.iter().collect::<Vec<_>>(), Some(&Index::new(text)));
         let undecided = merged.clone();
         if let Some((question, arbiter)) = Question::for_disputed(&merged).zip(arbiter) {
             let choice = match arbiter(&question, first) {
@@ -150,9 +156,11 @@ impl<'e> Ensemble<'e> {
             outcome.origin = Origin::Model { target: names.join(", ") };
         } else {
             let reason = reason(&judged);
-            notes.push(format!(
-                "the merged answer violates the contract ({reason}); the answer of {first} is used"
-            ));
+            let note =
+                format!("the merged answer violates the contract ({reason}); the answer of {first} is used");
+            outcome.warnings.push(Warning::new(WarningKind::Note, note.clone()));
+            notes.push(note);
+            merged.disputed = disputed(&outcome.value, &answers.iter().skip(1).collect::<Vec<_>>());
         }
         Ok(Opinions { outcome, answers, disputed: merged.disputed, notes })
     }

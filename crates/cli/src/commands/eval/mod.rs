@@ -18,7 +18,7 @@ use std::sync::Arc;
 use formwork::providers::Providers;
 use formwork_core::{Context, Validator as _};
 use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, Rows, Scored, Spent, page};
-use formwork_evidence::{Index, LeafScore, counterparts, merge_with, merged_scores, scores};
+use formwork_evidence::{Index, LeafScore, counterparts, merge, merged_scores, scores};
 use formwork_schema::{Compiled, Formats, compile_with};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -335,7 +335,7 @@ impl Scoring<'_> {
                 scored.collect::<Vec<_>>()
             };
         if let Some((merged, scored)) = &mut self.merged {
-            let value = (!answers.is_empty()).then(|| merge_with(&answers, index.as_ref()).value);
+            let value = (!answers.is_empty()).then(|| merge(&answers, index.as_ref()).value);
             merged.add(row.id.clone(), schema, expected, value.as_ref()).map_err(Failed::usage)?;
             if let Some(value) = value.filter(|_| self.args.calibrate.is_some()) {
                 scored.extend(of_leaves(&value, &answers, true, &BTreeMap::new()));

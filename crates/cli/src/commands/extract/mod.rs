@@ -7,17 +7,19 @@ pub(crate) mod schema;
 mod store;
 mod stream;
 
+use std::collections::HashMap;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use formwork::config::{Defaults, Places};
 use formwork::providers::Providers;
-use formwork_batch::Answers;
+use formwork_batch::{Answers, Question as AskedQuestion};
 use formwork_core::evidence::Question;
 use formwork_core::{Error, ErrorKind, Input, Outcome, PathPattern, Rule};
 use formwork_extract::{Backend, CancellationToken, Ensemble, Extraction, Extractor, ExtractorBuilder};
 use formwork_ledger::{Ledger, Recorder};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::one::{Doubt, Shown};
 use self::schema::{Given, Marks};
@@ -269,7 +271,10 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
             let ensemble = Ensemble::new(extractor.plan().contract(), &text, asked)
                 .with_second_opinion_below(args.second_opinion_below)
                 .with_arbiter(|question, name| arbiter(name).extraction(question, &text));
-            let opinions = ensemble.run(cancel).await.map_err(|error| of(&error))?;
+            let opinions = match ensemble.run(cancel).await {
+                Ok(opinions) => opinions,
+                Err(error) => return one::show(Err(error), &[], Vec::new(), output, of),
+            };
             opinions.notes.iter().for_each(|note| say!("warning: {note}"));
             if opinions.answers.len() < args.ensemble.len()
                 && defaults.calibrations.is_some()
@@ -298,18 +303,49 @@ struct FollowUp {
     backends: Vec<Backend>,
     defaults: Defaults,
     recorder: Option<Recorder>,
+    store: Option<(Arc<Answers>, HashMap<String, String>)>,
 }
 
 impl FollowUp {
-    fn extraction(&self, question: &Question, text: &str) -> Result<Extraction<Value>, Error> {
+    fn extractor(&self, question: &Question) -> Result<Extractor<Value>, Error> {
         let builder = Extractor::for_document("values", question.schema().clone());
         let builder = self.defaults.apply(builder).with_system(question.instructions());
-        let extractor = self.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target).build()?;
-        let extraction = extractor.extraction(text.to_owned());
-        Ok(match self.recorder.clone() {
+        self.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target).build()
+    }
+
+    fn extraction(&self, question: &Question, text: &str) -> Result<Extraction<Value>, Error> {
+        Ok(self.recorded(self.extractor(question)?.extraction(text.to_owned())))
+    }
+
+    fn recorded(&self, extraction: Extraction<Value>) -> Extraction<Value> {
+        match self.recorder.clone() {
             Some(recorder) => extraction.with_observer(recorder),
             None => extraction,
-        })
+        }
+    }
+
+    /// Returns the answer to a question: that of the store, if it has one.
+    async fn answer(
+        &self,
+        question: &Question,
+        text: String,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome<Value>, Error> {
+        let extractor = self.extractor(question)?;
+        let run = |text| self.recorded(extractor.extraction(text)).with_cancel(cancel.clone());
+        let asked = self.store.as_ref().map(|(answers, models)| {
+            let prompt = json!({"instructions": question.instructions()});
+            (answers, AskedQuestion::of(&extractor).with_models(models.clone()).with_prompt_of(&prompt))
+        });
+        let Some((answers, asked)) = asked else { return run(text).run().await };
+        match store::begun(answers, &asked, &extractor, text, run)? {
+            Begun::Stored(outcome) => Ok(*outcome),
+            Begun::Run(extraction, entry) => {
+                let result = extraction.run().await;
+                store::keep(entry, &result).await;
+                result
+            }
+        }
     }
 
     /// Asks for quotes of the values that were not found. Without an answer, the evidence stays as it is.
@@ -317,11 +353,7 @@ impl FollowUp {
         let Ok(outcome) = result else { return };
         let Some(question) = outcome.unquoted() else { return };
         let text = outcome.source().to_owned();
-        let answered = match self.extraction(&question, &text) {
-            Ok(extraction) => extraction.with_cancel(cancel.clone()).run().await,
-            Err(error) => Err(error),
-        };
-        match answered {
+        match self.answer(&question, text, cancel).await {
             Ok(answer) => {
                 outcome.quote(&question, &answer.value);
                 outcome.absorb(answer);
@@ -412,7 +444,7 @@ struct Requests<'a> {
     args: &'a Args,
     opened: Opened,
     ledger: Option<Ledger>,
-    store: Option<Answers>,
+    store: Option<Arc<Answers>>,
 }
 
 impl<'a> Requests<'a> {
@@ -422,7 +454,7 @@ impl<'a> Requests<'a> {
 
     async fn of(args: &'a Args, targets: &Targets, providers: &Providers) -> Result<Self, Failed> {
         let ledger = args.recording.open()?;
-        let store = args.store.as_ref().map(Answers::open).transpose().map_err(Failed::usage)?;
+        let store = args.store.as_ref().map(Answers::open).transpose().map_err(Failed::usage)?.map(Arc::new);
         let mut opened = targets.open(providers, args.verbose).await?;
         let (name, others) = match args.ensemble.len() {
             0 => (targets.name(), 0),
@@ -445,6 +477,7 @@ impl<'a> Requests<'a> {
             backends: self.opened.backends.clone(),
             defaults: flags.or(self.opened.defaults.clone()),
             recorder: self.opened.recorder(self.ledger.clone(), "extract"),
+            store: self.store.clone().map(|answers| (answers, self.opened.models())),
         }
     }
 

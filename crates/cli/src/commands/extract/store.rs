@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formwork_batch::{BatchError, Entry, Question};
+use formwork_batch::{Answers, BatchError, Entry, Question};
 use formwork_core::{Error, ErrorKind, Outcome};
 use formwork_extract::{Extraction, Extractor};
 use serde_json::{Value, json};
@@ -51,14 +51,24 @@ impl Requests<'_> {
         let Some((answers, question)) = self.store.as_ref().zip(question.as_ref()) else {
             return Ok(Begun::Run(self.extraction(extractor, text, name), None));
         };
-        let failed = |error: BatchError| Error::new(ErrorKind::Config, format!("--store: {error}"));
-        if let Some(outcome) = answers.find(question, extractor, &text).map_err(failed)? {
-            return Ok(Begun::Stored(Box::new(outcome)));
-        }
-        let entry = Arc::new(answers.entry(question, extractor, &text).map_err(failed)?);
-        let extraction = self.extraction(extractor, text, name).with_journal(Arc::clone(&entry) as _);
-        Ok(Begun::Run(extraction, Some(entry)))
+        begun(answers, question, extractor, text, |text| self.extraction(extractor, text, name))
     }
+}
+
+/// Begins the answer to a question about a text, which is stored.
+pub(super) fn begun(
+    answers: &Answers,
+    question: &Question,
+    extractor: &Extractor<Value>,
+    text: String,
+    run: impl FnOnce(String) -> Extraction<Value>,
+) -> Result<Begun, Error> {
+    let failed = |error: BatchError| Error::new(ErrorKind::Config, format!("--store: {error}"));
+    if let Some(outcome) = answers.find(question, extractor, &text).map_err(failed)? {
+        return Ok(Begun::Stored(Box::new(outcome)));
+    }
+    let entry = Arc::new(answers.entry(question, extractor, &text).map_err(failed)?);
+    Ok(Begun::Run(run(text).with_journal(Arc::clone(&entry) as _), Some(entry)))
 }
 
 /// Stores a result.

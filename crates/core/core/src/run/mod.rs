@@ -389,6 +389,7 @@ impl Run {
                 usage,
                 cost: self.counters.spent,
                 about: About::new(self.input.source, self.schema),
+                absorbed: 0,
             }),
             State::Failed(End { kind, message, not_stated }) => {
                 Err(Error::new(kind, message).with_not_stated(not_stated).with_history(self.ledger, best))

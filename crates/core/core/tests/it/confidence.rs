@@ -54,6 +54,21 @@ fn the_tokens_of_a_corrected_value_are_those_of_the_call_that_wrote_it() {
 }
 
 #[test]
+fn the_calls_of_other_runs_say_nothing_of_the_tokens_of_a_value() {
+    let plan = Plan::new(contract(), vec![target("primary")]).build().unwrap();
+    let outcome = |probability| {
+        let script = [Reply::Likely(GOOD, probability)];
+        drive(&plan, Input::new(["Score 700 of a 70 and b 70 is fine."]), &script).run.finish().unwrap()
+    };
+    let alone = outcome(0.3);
+    let mut after = alone.clone();
+    after.absorb(outcome(1.0));
+    assert_eq!(after.confidence(), alone.confidence());
+    // No call wrote a merged value.
+    assert!(after.confidence_among(&[&after.value]).iter().all(|it| it.tokens.is_none()));
+}
+
+#[test]
 fn every_corrected_value_counts_however_many_there_are() {
     let items: Vec<String> = (0..50).map(|item| format!("{item}, ")).collect();
     let broken: &'static str = format!("[{}]", items.concat()).leak();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn merged(answers: &[Value]) -> Value {
-    merge(&answers.iter().collect::<Vec<_>>(), |_, _| 0.0).value
+    merge(&answers.iter().collect::<Vec<_>>(), None).value
 }
 
 #[test]
@@ -17,10 +17,33 @@ fn the_majority_decides_each_leaf_and_each_item() {
     ];
     let expected = json!({"n": 1, "of": "a", "lines": [{"id": "x", "n": 1}, {"id": "y", "n": 2}]});
     assert_eq!(merged(&answers), expected);
-    let disputed = merge(&answers.iter().collect::<Vec<_>>(), |_, _| 0.0).disputed;
+    let disputed = merge(&answers.iter().collect::<Vec<_>>(), None).disputed;
     let paths: Vec<String> = disputed.iter().map(|it| it.path.to_string()).collect();
-    assert_eq!(paths, ["$.n", "$.of", "$.lines[1].n"]);
+    assert_eq!(paths, ["$.n", "$.of", "$.lines[1].n", "$.lines"]);
     assert!(disputed.iter().all(|it| it.candidates.len() == 2 && it.support > 0.5));
+}
+
+#[test]
+fn items_that_not_all_answers_have_are_disputed_and_not_asked_for() {
+    let all = [json!({"of": ["x", "y"]}), json!({"of": ["x"]}), json!({"of": ["x", "y", "z"]})];
+    for (answers, value, disputed) in [
+        (&all[..2], json!(["x", "y"]), vec![("$.of[1]", json!(["y", null]))]),
+        (&all[..], json!(["x", "y"]), vec![("$.of[1]", json!(["y", null])), ("$.of", json!([null, "z"]))]),
+        (&all[..1], json!(["x", "y"]), vec![]),
+    ] {
+        let merged = merge(&answers.iter().collect::<Vec<_>>(), None);
+        assert_eq!(merged.value["of"], value);
+        let found = merged.disputed.iter().map(|it| (it.path.to_string(), json!(it.candidates)));
+        let expected = disputed.iter().map(|(path, candidates)| (path.to_string(), candidates.clone()));
+        assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        assert!(merged.disputed.iter().all(|it| it.support >= 0.5 && it.support < 1.0), "{merged:?}");
+        assert_eq!(Question::for_disputed(&merged), None);
+    }
+    // The values of an item are asked for all the same.
+    let rows = [json!([{"a": 1}, {"a": 2, "b": "p"}]), json!([{"a": 1, "b": "q"}])];
+    let merged = merge(&rows.iter().collect::<Vec<_>>(), None);
+    let asked = Question::for_disputed(&merged).unwrap();
+    assert_eq!(asked.schema()["required"], json!(["$[0].b"]));
 }
 
 #[test]
@@ -88,8 +111,8 @@ proptest! {
 #[test]
 fn evidence_decides_between_two_answers_and_nothing_is_made_of_nothing() {
     let (one, other) = (json!({"total": 12.5}), json!({"total": 13}));
-    for found in [json!(12.5), json!(13)] {
-        let merged = merge(&[&one, &other], |_, value| if *value == found { 0.5 } else { 0.0 });
+    for (text, found) in [("Total: 12.50", json!(12.5)), ("Total: 13", json!(13))] {
+        let merged = merge(&[&one, &other], Some(&Index::new(text)));
         assert_eq!(merged.value["total"], found);
     }
     assert_eq!(merged(&[]), Value::Null);
