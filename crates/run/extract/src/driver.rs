@@ -15,18 +15,17 @@ use crate::journal::Journal;
 use crate::longest::Longest;
 use crate::observer::{Observer, Observers, Paced};
 use crate::updates::Updates;
-use crate::{Budget, Budgets, CancellationToken, ObservationStore, TokioClock, blocking, trace};
+use crate::{Budget, Budgets, CancellationToken, ObservationStore, TokioClock, trace};
 
 /// Carries out the steps of [`Run`]s: makes the calls, waits for delays, and runs the async validators and the fallback.
 ///
-/// The run makes all decisions, so [`drive`](Self::drive), [`drive_blocking`](Self::drive_blocking) and
-/// [`stream`](Self::stream) return the same result. The driver keeps the observations of each run in its [`ObservationStore`] for
-/// later runs.
+/// The run makes all decisions, so [`drive`](Self::drive) and [`stream`](Self::stream) return the same result. The driver keeps the
+/// observations of each run in its [`ObservationStore`] for later runs.
 ///
 /// ```
 /// use formwork_core::{Inline, Plan, Provider, Run, Target};
 /// use formwork_dialect::Prompt;
-/// use formwork_extract::{CancellationToken, Driver};
+/// use formwork_extract::{CancellationToken, Driver, block_on};
 /// use formwork_testkit::Scripted;
 /// use serde_json::json;
 /// use std::sync::Arc;
@@ -38,7 +37,7 @@ use crate::{Budget, Budgets, CancellationToken, ObservationStore, TokioClock, bl
 /// let plan = Plan::new(contract, vec![target]).build()?;
 ///
 /// let run = Run::new(&plan, "Maria, 34".into());
-/// let outcome = Driver::new([model as _]).drive_blocking(&plan, run, &CancellationToken::new())?;
+/// let outcome = block_on(Driver::new([model as _]).drive(&plan, run, &CancellationToken::new()))??;
 /// assert_eq!((outcome.value, outcome.calls.len()), (json!({"age": 34}), 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -124,36 +123,6 @@ impl Driver {
         self.tapped::<()>(plan, Box::new(run), Some(cancel), &[], None, None)
             .await
             .map(|(outcome, _)| outcome)
-    }
-
-    /// Drives a run to its end, and waits after each call until the [`Journal`] has stored the run. A run that was stored is
-    /// driven on from there; [`Run::resumed`] leaves the time between out of account.
-    ///
-    /// # Errors
-    /// As [`drive`](Self::drive), and the error of the journal, which ends the drive at once.
-    pub async fn drive_journaled(
-        &self,
-        plan: &Plan,
-        run: Run,
-        cancel: &CancellationToken,
-        journal: &dyn Journal,
-    ) -> Result<Outcome<Value>, Error> {
-        self.tapped::<()>(plan, Box::new(run), Some(cancel), &[], None, Some(journal))
-            .await
-            .map(|(outcome, _)| outcome)
-    }
-
-    /// Blocks the thread until a run has ended; see [`blocking`](crate#blocking).
-    ///
-    /// # Errors
-    /// The errors of [`drive`](Self::drive); [`ErrorKind::Config`] inside of an async runtime.
-    pub fn drive_blocking(
-        &self,
-        plan: &Plan,
-        run: Run,
-        cancel: &CancellationToken,
-    ) -> Result<Outcome<Value>, Error> {
-        blocking::block_on(self.drive(plan, run, cancel))?
     }
 
     /// Returns the updates of a run. Reading the stream drives the run; dropping the stream cancels the open call at once.

@@ -45,7 +45,6 @@ mod blocking;
 mod budget;
 mod builder;
 mod call;
-mod cancel;
 mod clock;
 mod drive;
 mod driver;
@@ -67,7 +66,6 @@ pub use backend::Backend;
 pub use blocking::block_on;
 pub use budget::{Budget, Budgets, Reservation};
 pub use builder::ExtractorBuilder;
-pub use cancel::CancellationToken;
 pub use clock::TokioClock;
 pub use driver::Driver;
 pub use ensemble::{Ensemble, Opinions};
@@ -78,4 +76,7 @@ pub use observations::ObservationStore;
 pub use observer::{Next, Observer, RunId, Started};
 pub use partial::Partial;
 pub use rotation::Rotation;
+/// A handle that cancels runs from outside. A cancelled run returns [`ErrorKind::Cancelled`](formwork_core::ErrorKind) with every call so
+/// far, including the open one. Dropping the future of a run ends the run just as soon, but returns nothing.
+pub use tokio_util::sync::CancellationToken;
 pub use updates::{Update, Updates};
