@@ -110,7 +110,8 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Par
         "image" => {
             let mut source = block.object("source")?.ok_or_else(|| block.missing("source"))?;
             if source.required_text("type")? != "base64" {
-                return Err(source.refuse("type", "send the picture as `base64`; addresses are not fetched"));
+                let why = "send the picture as `base64`; addresses are not fetched";
+                return Err(source.unsupported("type", why));
             }
             Part::Image {
                 media_type: source.required_text("media_type")?,

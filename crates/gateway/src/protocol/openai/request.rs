@@ -52,7 +52,7 @@ pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result
     }
     let format = format(&mut body)?;
     let tools = parts::tools(&mut body, |tool| {
-        let mut tool = parts::of_type(tool, "function")?;
+        let mut tool = parts::of_function(tool)?;
         let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
         parts::function(function, "parameters")
     })?;
@@ -115,7 +115,7 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Message
         return Ok(Message { role, parts: vec![result] });
     }
     for (at, call) in fields.list("tool_calls")?.unwrap_or_default() {
-        let mut call = Fields::new(call, at, reader)?;
+        let mut call = parts::of_function(Fields::new(call, at, reader)?)?;
         let id = call.required_text("id")?;
         let mut function = call.object("function")?.ok_or_else(|| call.missing("function"))?;
         let name = function.required_text("name")?;
