@@ -147,8 +147,9 @@ const HEADERS: [(&str, &str); 4] = [
 ];
 
 /// The headers of answers.
-const RETURNED: [(&str, &str); 8] = [
+const RETURNED: [(&str, &str); 9] = [
     ("x-request-id", "The identifier of the request in logs and records."),
+    ("request-id", "The same identifier, in the protocol of Anthropic."),
     ("x-formwork-cache", "`hit` or `miss`, where the cache was searched."),
     ("x-formwork-estimated", "The members of the response that are estimated."),
     ("idempotent-replayed", "`true` if the response is that of an earlier request."),
