@@ -110,7 +110,7 @@ impl Metrics {
         let durations = metrics.durations.clone();
         registry.register("formwork_request_seconds", "Time until the end of the response", durations);
         let firsts = metrics.firsts.clone();
-        let help = "Time until the first part of the response's body";
+        let help = "Time until the first part of the answer";
         registry.register("formwork_first_part_seconds", help, firsts);
         let help = "Known cost by target, in US dollars";
         registry.register("formwork_cost_usd", help, metrics.cost.clone());
