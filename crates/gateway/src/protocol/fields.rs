@@ -162,7 +162,7 @@ impl<'t> Fields<'t> {
     ) -> Result<Option<T>, Problem> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let found = match &value {
-            Node::Scalar(scalar) => read(scalar),
+            Node::Flag(_) | Node::Number(_) => value.value().ok().and_then(|scalar| read(&scalar)),
             _ => None,
         };
         found.map(Some).ok_or_else(|| self.expected(name, &what.to_string(), &value))
