@@ -93,13 +93,7 @@ fn message<'t>(
 }
 
 fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Vec<Part>, Problem> {
-    match fields::content(value, at)? {
-        fields::Content::Text(text) => Ok(vec![Part::Text { text }]),
-        fields::Content::Parts(items) => {
-            let parts = items.into_iter().map(|(at, item)| part(item, &at, reader));
-            Ok(parts.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-        }
-    }
+    fields::content(value, at, |text| Part::Text { text }, |item, at| part(item, at, reader))
 }
 
 /// Reads a block; the model's own thoughts are left out, which no other protocol takes back.

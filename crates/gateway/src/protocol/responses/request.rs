@@ -39,15 +39,8 @@ pub(super) fn ask(_: super::Responses, body: Document<'_>, known: &Known) -> Res
         messages.push(Message::system(instructions));
     }
     let input = body.take("input").ok_or_else(|| body.missing("input"))?;
-    match fields::content(input, "input")? {
-        fields::Content::Text(text) => messages.push(Message::user(text)),
-        fields::Content::Parts(items) => {
-            let reader = body.reader();
-            for (at, item) in items {
-                messages.extend(message(item, &at, &reader)?);
-            }
-        }
-    }
+    let reader = body.reader();
+    messages.extend(fields::content(input, "input", Message::user, |item, at| message(item, at, &reader))?);
     let mut settings = Settings::default();
     for (name, setting) in SETTINGS {
         body.setting(&mut settings, name, setting);
@@ -127,12 +120,7 @@ fn is_part(value: &Node<'_>) -> bool {
 }
 
 fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Vec<Part>, Problem> {
-    match fields::content(value, at)? {
-        fields::Content::Text(text) => Ok(vec![Part::Text { text }]),
-        fields::Content::Parts(parts) => {
-            parts.into_iter().map(|(at, one)| part(one, &at, reader)).collect::<Result<_, _>>()
-        }
-    }
+    fields::content(value, at, |text| Part::Text { text }, |item, at| part(item, at, reader).map(Some))
 }
 
 fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
