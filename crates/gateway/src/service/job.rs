@@ -490,7 +490,7 @@ pub(super) async fn text(shared: &Shared, headers: &HeaderMap, body: Body) -> Re
     Ok(text)
 }
 
-/// The maximum number of values in a body. A value takes up to a hundred times the two bytes of the shortest item of a list in memory.
+/// The maximum number of values in a body, because each takes many times the bytes of its text in memory.
 const MAX_VALUES: usize = 1_000_000;
 
 /// Returns the number of commas and opening brackets of a JSON text, without those in strings. There is one for each value at least.
