@@ -8,7 +8,7 @@ use axum::body::Bytes;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Error, Map, Value};
+use serde_json::{Error, Map, Number, Value};
 
 /// The names of members whose values are schemas in one of the protocols. The schemas of a service are few, and most of the bytes of
 /// a short request.
@@ -100,7 +100,8 @@ impl<'t> Document<'t> {
             Node::Object(_) => false,
             Node::List(items) => items.is_empty(),
             Node::Text(text) => text.is_empty(),
-            Node::Scalar(value) => value.is_null(),
+            Node::Null => true,
+            Node::Flag(_) | Node::Number(_) => false,
             Node::Unread(text) => matches!(*text, "null" | "\"\"" | "[]"),
         })
     }
@@ -163,7 +164,7 @@ impl<'t> Document<'t> {
 
     /// Returns whether the member at a path is `true`.
     pub(crate) fn is_true<const LENGTH: usize>(&self, path: [&str; LENGTH]) -> bool {
-        self.get(path) == Some(&Node::Scalar(Value::Bool(true)))
+        self.get(path) == Some(&Node::Flag(true))
     }
 
     /// Returns the highest number of tokens or answers at these paths; `None` if none has one, or if one has something else, of which
@@ -175,7 +176,7 @@ impl<'t> Document<'t> {
             _ => None,
         };
         let number = |node: &Node<'_>| match node {
-            Node::Scalar(value) => value.as_f64().filter(|number| *number >= 1.0).map(|number| number as u32),
+            Node::Number(value) => value.as_f64().filter(|number| *number >= 1.0).map(|number| number as u32),
             _ => None,
         };
         let stated = paths.iter().filter_map(found).filter(|node| !node.is_null());
@@ -253,8 +254,9 @@ pub(crate) enum Node<'t> {
     Object(Vec<Member<'t>>),
     List(Vec<Self>),
     Text(Cow<'t, str>),
-    /// `null`, `true`, `false` or a number.
-    Scalar(Value),
+    Null,
+    Flag(bool),
+    Number(Number),
     /// The JSON text of a schema. Its syntax was checked; escapes, the range of numbers and the depth were not.
     Unread(&'t str),
 }
@@ -319,16 +321,14 @@ impl Node<'_> {
             },
             Self::Unread(text) => extent.bytes += text.len() as u64,
             // Prompts may be lists of tokens.
-            Self::Scalar(value) if matches!(name, "input" | "prompt" | "context") => {
-                extent.tokens += u64::from(value.is_number());
-            }
-            Self::Scalar(_) => {}
+            Self::Number(_) if matches!(name, "input" | "prompt" | "context") => extent.tokens += 1,
+            Self::Null | Self::Flag(_) | Self::Number(_) => {}
         }
     }
 
     /// Returns whether it is `null`.
     pub(crate) fn is_null(&self) -> bool {
-        matches!(self, Self::Scalar(Value::Null) | Self::Unread("null"))
+        matches!(self, Self::Null | Self::Unread("null"))
     }
 
     /// Returns the value as a tree.
@@ -343,7 +343,9 @@ impl Node<'_> {
             }
             Self::List(items) => Value::Array(items.iter().map(Node::value).collect::<Result<_, _>>()?),
             Self::Text(text) => Value::String(text.as_ref().to_owned()),
-            Self::Scalar(value) => value.clone(),
+            Self::Null => Value::Null,
+            Self::Flag(flag) => Value::Bool(*flag),
+            Self::Number(number) => Value::Number(number.clone()),
             Self::Unread(text) => serde_json::from_str(text)?,
         })
     }
@@ -356,7 +358,9 @@ impl fmt::Display for Node<'_> {
             Self::List(_) => f.write_str("a list"),
             Self::Object(_) => f.write_str("an object"),
             Self::Text(_) => f.write_str("a string"),
-            Self::Scalar(value) => value.fmt(f),
+            Self::Null => f.write_str("null"),
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Number(number) => number.fmt(f),
             Self::Unread(text) => f.write_str(match text.as_bytes().first() {
                 Some(b'[') => "a list",
                 Some(b'{') => "an object",
@@ -445,25 +449,24 @@ impl<'de> Visitor<'de> for Inner {
     }
 
     fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
-        Ok(Node::Scalar(flag.into()))
+        Ok(Node::Flag(flag))
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Node::Scalar(number.into()))
+        Ok(Node::Number(number.into()))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(Node::Scalar(number.into()))
+        Ok(Node::Number(number.into()))
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Self::Value, E> {
-        let number =
-            serde_json::Number::from_f64(number).ok_or_else(|| E::custom("the number is too large"))?;
-        Ok(Node::Scalar(number.into()))
+        let number = Number::from_f64(number).ok_or_else(|| E::custom("the number is too large"))?;
+        Ok(Node::Number(number))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Node::Scalar(Value::Null))
+        Ok(Node::Null)
     }
 }
 

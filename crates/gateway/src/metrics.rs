@@ -21,36 +21,20 @@ const ACCEPTED: &str = "accepted";
 /// The upper bounds of the histogram of durations, in seconds.
 const BOUNDS: [f64; 10] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 120.0, 300.0];
 
+/// A label whose values are fixed.
+type Fixed = [(&'static str, &'static str); 1];
+
 /// Counters with one label, whose values are fixed.
-type Counters = Family<[(&'static str, &'static str); 1], Counter>;
+type Counters = Family<Fixed, Counter>;
+
+/// Labels whose values come from the configuration.
+type Labels<const COUNT: usize> = [(&'static str, String); COUNT];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Request {
     protocol: &'static str,
     method: &'static str,
     status: u16,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Protocol {
-    protocol: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Target {
-    target: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Called {
-    target: String,
-    result: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Tokens {
-    target: String,
-    kind: &'static str,
 }
 
 /// The counters of a target whose calls succeed, found with one look-up.
@@ -76,11 +60,13 @@ impl OfTarget {
 #[derive(Debug)]
 pub(crate) struct Metrics {
     requests: Family<Request, Counter>,
-    durations: Family<Protocol, Histogram, fn() -> Histogram>,
-    firsts: Family<Protocol, Histogram, fn() -> Histogram>,
-    cost: Family<Target, Counter<f64, AtomicU64>>,
-    calls: Family<Called, Counter>,
-    tokens: Family<Tokens, Counter>,
+    durations: Family<Fixed, Histogram, fn() -> Histogram>,
+    firsts: Family<Fixed, Histogram, fn() -> Histogram>,
+    cost: Family<Labels<1>, Counter<f64, AtomicU64>>,
+    /// By target and result.
+    calls: Family<Labels<2>, Counter>,
+    /// By target and kind.
+    tokens: Family<Labels<2>, Counter>,
     contracts: Counters,
     events: Counters,
     streams: Gauge,
@@ -110,7 +96,7 @@ impl Metrics {
         let durations = metrics.durations.clone();
         registry.register("formwork_request_seconds", "Time until the end of the response", durations);
         let firsts = metrics.firsts.clone();
-        let help = "Time until the first part of the response's body";
+        let help = "Time until the first part of the answer";
         registry.register("formwork_first_part_seconds", help, firsts);
         let help = "Known cost by target, in US dollars";
         registry.register("formwork_cost_usd", help, metrics.cost.clone());
@@ -132,9 +118,9 @@ impl Metrics {
 
     /// Counts the end of a response's body: after the time until its first part, if it had one, and its whole time.
     pub(crate) fn ended(&self, protocol: &'static str, first: Option<Duration>, took: Duration) {
-        self.durations.get_or_create(&Protocol { protocol }).observe(took.as_secs_f64());
+        self.durations.get_or_create(&[("protocol", protocol)]).observe(took.as_secs_f64());
         if let Some(first) = first {
-            self.firsts.get_or_create(&Protocol { protocol }).observe(first.as_secs_f64());
+            self.firsts.get_or_create(&[("protocol", protocol)]).observe(first.as_secs_f64());
         }
     }
 
@@ -154,21 +140,21 @@ impl Metrics {
                 }
             }
             if call.class != ACCEPTED {
-                let result = call.class.to_string();
-                self.calls.get_or_create(&Called { target: target.clone(), result }).inc();
+                let labels = [("target", target.clone()), ("result", call.class.to_string())];
+                self.calls.get_or_create(&labels).inc();
             }
             if let Some(micro_usd) = call.micro_usd {
-                let cost = self.cost.get_or_create(&Target { target: target.clone() });
+                let cost = self.cost.get_or_create(&[("target", target.clone())]);
                 cost.inc_by(micro_usd as f64 / 1e6);
             }
         }
     }
 
     fn of_target(&self, target: &str) -> OfTarget {
-        let (of, result) = (|| target.to_owned(), ACCEPTED.to_owned());
-        let tokens = |kind| self.tokens.get_or_create(&Tokens { target: of(), kind }).clone();
+        let labels = |name, value: &str| [("target", target.to_owned()), (name, value.to_owned())];
+        let tokens = |kind| self.tokens.get_or_create(&labels("kind", kind)).clone();
         OfTarget {
-            accepted: self.calls.get_or_create(&Called { target: of(), result }).clone(),
+            accepted: self.calls.get_or_create(&labels("result", ACCEPTED)).clone(),
             tokens: ["input", "output", "cached", "reasoning"].map(tokens),
         }
     }

@@ -123,7 +123,7 @@ async fn send(
     *request.uri_mut() = Uri::from_static(path);
     request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in sent(headers) {
-        request.headers_mut().insert(name, value.clone());
+        request.headers_mut().insert(name, value);
     }
     let until: Time = raw.transport.now().after(deadline);
     let response = raw.transport.send(request, Some(until)).await?;

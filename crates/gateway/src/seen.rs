@@ -1,6 +1,7 @@
 //! A request as logs, metrics and traces see it: one line of the log for each, when it is over.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -53,7 +54,7 @@ struct Facts {
     key: String,
     /// The model as the client names it.
     asked: String,
-    /// The time until the head of the response, the first part of its body, and its end.
+    /// The time until the head of the response, the first part of the answer in its body, and its end.
     head: Option<Duration>,
     first: Option<Duration>,
     took: Option<Duration>,
@@ -123,7 +124,8 @@ impl Seen {
         let head = self.start.elapsed();
         self.metrics.request(self.protocol, self.method, status);
         self.note(|facts| (facts.status, facts.head, facts.problem) = (Some(status), Some(head), problem));
-        response.map(|body| Body::new(Watched { body, seen: self }))
+        let begun = response.extensions().get().cloned();
+        response.map(|body| Body::new(Watched { body, begun, seen: self }))
     }
 
     /// Notes the key of the client.
@@ -164,7 +166,7 @@ impl Seen {
         matches!(outcome, "unavailable" | "deadline" | "cancelled" | "budget")
     }
 
-    /// Returns the time until the first part of the response's body; `None` before it.
+    /// Returns the time until the first part of the answer; `None` before it.
     pub(crate) fn first(&self) -> Option<Duration> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner).first
     }
@@ -261,9 +263,21 @@ impl Seen {
     }
 }
 
+/// Says whether a body that begins with other events has come to the answer: an extension of its response.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AnswerBegun(Arc<AtomicBool>);
+
+impl AnswerBegun {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The body of a response, whose first part and end are noted.
 struct Watched {
     body: Body,
+    /// `None` for a body that is an answer from its beginning.
+    begun: Option<AnswerBegun>,
     seen: Arc<Seen>,
 }
 
@@ -277,7 +291,8 @@ impl HttpBody for Watched {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         if let Poll::Ready(Some(Ok(frame))) = &polled
-            // Comments of a stream that waits are no answer.
+            && self.begun.as_ref().is_none_or(|begun| begun.0.load(Ordering::Relaxed))
+            // Comments of a target's stream that waits are no answer.
             && frame.data_ref().is_some_and(|data| !data.starts_with(b":"))
         {
             let seen = &self.seen;

@@ -9,7 +9,10 @@ static SENT: [HeaderName; 3] = [
     HeaderName::from_static("openai-beta"),
 ];
 
-/// Returns the headers of a request that the target gets to see.
-pub(crate) fn sent(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
-    SENT.iter().filter_map(|name| Some((name, headers.get(name)?)))
+/// Returns the headers of a request that the target gets to see. The values of several lines of a header are one list.
+pub(crate) fn sent(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, HeaderValue)> {
+    SENT.iter().filter(|name| headers.contains_key(*name)).filter_map(|name| {
+        let lines: Vec<_> = headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+        Some((name, HeaderValue::from_bytes(&lines.join(b",".as_slice())).ok()?))
+    })
 }

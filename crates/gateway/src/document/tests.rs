@@ -188,3 +188,8 @@ fn only_schemas_stay_unread_and_texts_are_borrowed() {
     assert_eq!(document.word(["text", "format", "name"]), Some("no"));
     assert!(!document.is_empty(["tools"]) && document.is_empty(["missing", "member"]));
 }
+
+#[test]
+fn a_value_takes_four_words() {
+    assert!(size_of::<Node<'_>>() <= 4 * size_of::<usize>(), "{}", size_of::<Node<'_>>());
+}

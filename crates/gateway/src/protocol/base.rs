@@ -39,7 +39,7 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// Returns whether a request asks for a stream.
     fn is_stream(&self, body: &Document<'_>) -> bool {
-        body.get(["stream"]) == Some(&Node::Scalar(Value::Bool(true)))
+        body.get(["stream"]) == Some(&Node::Flag(true))
     }
 
     /// Reads the body of a request. Schemas whose texts are known are not parsed again.

@@ -162,7 +162,7 @@ impl<'t> Fields<'t> {
     ) -> Result<Option<T>, Problem> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let found = match &value {
-            Node::Scalar(scalar) => read(scalar),
+            Node::Flag(_) | Node::Number(_) => value.value().ok().and_then(|scalar| read(&scalar)),
             _ => None,
         };
         found.map(Some).ok_or_else(|| self.expected(name, &what.to_string(), &value))
@@ -252,17 +252,18 @@ impl<'t> Fields<'t> {
     }
 }
 
-/// The content of a message: a text, or a list of parts with their places.
-pub(super) enum Content<'t> {
-    Text(String),
-    Parts(Vec<(String, Node<'t>)>),
-}
-
-/// Reads the content of a message at a place.
-pub(super) fn content<'t>(value: Node<'t>, at: &str) -> Result<Content<'t>, Problem> {
+/// Reads the content of a message at a place: a text, or a list whose items `part` reads at their places.
+pub(super) fn content<'t, T>(
+    value: Node<'t>,
+    at: &str,
+    text: impl FnOnce(String) -> T,
+    part: impl Fn(Node<'t>, &str) -> Result<Option<T>, Problem>,
+) -> Result<Vec<T>, Problem> {
     match value {
-        Node::Text(text) => Ok(Content::Text(text.into_owned())),
-        Node::List(items) => Ok(Content::Parts(placed(items, at))),
+        Node::Text(whole) => Ok(vec![text(whole.into_owned())]),
+        Node::List(items) => {
+            placed(items, at).into_iter().filter_map(|(at, item)| part(item, &at).transpose()).collect()
+        }
         other => Err(wrong(at, "a string or a list", &other)),
     }
 }

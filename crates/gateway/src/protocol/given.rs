@@ -27,9 +27,17 @@ pub(crate) fn reduced(body: &Value, fields: &[&str]) -> Value {
                 || tool["input_schema"].is_object())
     };
     let tools: Vec<Value> = items(&body["tools"]).filter(has_schema).cloned().collect();
-    if tools.len() < items(&body["tools"]).count() {
-        kept.remove("tool_choice");
-    }
+    let is_whole = tools.len() == items(&body["tools"]).count();
+    let choice = kept.remove("tool_choice").filter(|_| is_whole);
+    let choice = choice.and_then(|choice| match choice["type"].as_str() {
+        None | Some("function" | "auto" | "any" | "none" | "tool") => Some(choice),
+        // The choice from some of the tools: calls of all of them are judged.
+        _ if choice["mode"] == "required" || choice["allowed_tools"]["mode"] == "required" => {
+            Some("required".into())
+        }
+        _ => None,
+    });
+    kept.extend(choice.map(|choice| ("tool_choice".to_owned(), choice)));
     kept.insert("tools".to_owned(), tools.into());
     for name in ["messages", "input"] {
         let Some(dialogue) = body.get(name) else { continue };

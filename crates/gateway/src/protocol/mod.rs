@@ -19,14 +19,3 @@ pub(crate) use base::{EVENTS, Frames, LINES, Protocol, written};
 pub(crate) use ollama::{Ollama, timestamp};
 pub(crate) use openai::OpenAi;
 pub(crate) use responses::Responses;
-
-/// Returns the members that requests of a protocol have.
-pub(crate) fn fields_of(protocol: &str) -> &'static [&'static str] {
-    match protocol {
-        "responses" => responses::FIELDS,
-        "anthropic" => anthropic::FIELDS,
-        "ollama-chat" => ollama::CHAT,
-        "ollama-generate" => ollama::GENERATE,
-        _ => openai::FIELDS,
-    }
-}

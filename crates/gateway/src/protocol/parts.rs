@@ -70,11 +70,11 @@ pub(super) fn tools<'t>(
     tools.map(|(at, tool)| read(Fields::new(tool, at, &reader)?)).collect()
 }
 
-/// Refuses an object of another type.
-pub(super) fn of_type<'t>(mut object: Fields<'t>, kind: &str) -> Result<Fields<'t>, Problem> {
-    match object.required_text("type")? {
-        found if found == kind => Ok(object),
-        other => Err(object.unsupported("type", &format!("`{other}` is not supported"))),
+/// Refuses a tool, a call or a choice of OpenAI's protocols that is about no function. Without a type it is about one.
+pub(super) fn of_function(mut object: Fields<'_>) -> Result<Fields<'_>, Problem> {
+    match object.text("type")?.as_deref() {
+        None | Some("function") => Ok(object),
+        Some(other) => Err(object.unsupported("type", &format!("`{other}` is not supported"))),
     }
 }
 
@@ -121,7 +121,10 @@ pub(super) fn choice<'t>(
             "required" => Ok(Choice::Required),
             other => Err(body.refuse("tool_choice", &format!("there is no choice `{other}`"))),
         },
-        Some(value) => named(Fields::new(value, "tool_choice", &body.reader())?).map(Choice::Named),
+        Some(value) => {
+            let choice = of_function(Fields::new(value, "tool_choice", &body.reader())?)?;
+            named(choice).map(Choice::Named)
+        }
     }
 }
 

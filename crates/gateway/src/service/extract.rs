@@ -241,7 +241,11 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
             Ok(update) => ControlFlow::Continue(update),
             Err(error) => ControlFlow::Break(Err(error)),
         });
-        let events = |update| step(&update).map(|(name, data)| event(name, &data)).unwrap_or_default();
+        let events = |update| {
+            let is_call =
+                matches!(update, Update::Started { .. } | Update::Finished(_) | Update::Asking { .. });
+            (step(&update).map(|(name, data)| event(name, &data)).unwrap_or_default(), !is_call)
+        };
         let ended = client.follow(&cancel, parts, events).await;
         let early = || Err(Error::new(formwork_core::ErrorKind::Cancelled, "the run ended early"));
         let mut result = ended.unwrap_or_else(early);

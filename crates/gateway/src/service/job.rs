@@ -479,10 +479,33 @@ pub(super) async fn text(shared: &Shared, headers: &HeaderMap, body: Body) -> Re
                 }
             },
         )?;
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Problem::new(Kind::Invalid, format!("the body is not UTF-8 at byte {at}"))
-    })
+    })?;
+    if text.len() > MAX_VALUES && marks(&text) > MAX_VALUES {
+        let message = format!("a body has at most {MAX_VALUES} values in lists and objects");
+        return Err(Problem::new(Kind::TooLarge, message));
+    }
+    Ok(text)
+}
+
+/// The maximum number of values in a body, because each takes many times the bytes of its text in memory.
+const MAX_VALUES: usize = 1_000_000;
+
+/// Returns the number of commas and opening brackets of a JSON text, without those in strings. There is one for each value at least.
+fn marks(text: &str) -> usize {
+    let (mut count, mut is_text) = (0, false);
+    for piece in text.split('"') {
+        if is_text {
+            // The quote after an odd number of backslashes is a part of the string.
+            is_text = (piece.len() - piece.trim_end_matches('\\').len()) % 2 == 1;
+        } else {
+            count += piece.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+            is_text = true;
+        }
+    }
+    count
 }
 
 /// Returns the problem of an answer that did not come in time.

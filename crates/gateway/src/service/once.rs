@@ -188,8 +188,9 @@ where
 /// Returns the digest of what a response depends on: the resource, the headers that the service or its targets read, and the body.
 fn digest(parts: &Parts, text: &str) -> [u8; 32] {
     let own = parts.headers.iter().filter(|(name, _)| name.as_str().starts_with("x-formwork-"));
+    let own = own.map(|(name, value)| (name, value.clone()));
     let mut headers: Vec<_> =
-        own.chain(sent(&parts.headers)).map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        own.chain(sent(&parts.headers)).map(|(name, value)| (name.as_str(), value)).collect();
     headers.sort_unstable();
     let mut digest = Sha256::new();
     digest.update(parts.uri.path());

@@ -104,6 +104,12 @@ impl Routes {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         seen.request.write_to(response.headers_mut());
+        if let Some(id) = response.headers().get("x-request-id").filter(|_| protocol.own() == Anthropic.own())
+        {
+            // Anthropic's clients read no other header.
+            let id = id.clone();
+            response.headers_mut().insert("request-id", id);
+        }
         // A response that is given again names the run that it came from.
         response.headers_mut().entry(RUN).or_insert_with(|| named(&seen));
         let problem = response.extensions_mut().remove::<Logged>().map(|logged| logged.0);
@@ -206,7 +212,7 @@ fn protocol_of(path: &str, headers: &HeaderMap) -> &'static dyn Protocol {
 
 /// The headers of responses that web pages may read.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "idempotent-replayed, retry-after, x-formwork-cache, x-formwork-calls, x-formwork-estimated, x-formwork-ignored, x-formwork-run, \
+    "idempotent-replayed, request-id, retry-after, x-formwork-cache, x-formwork-calls, x-formwork-estimated, x-formwork-ignored, x-formwork-run, \
      x-formwork-warnings, x-request-id, x-should-retry",
 );
 

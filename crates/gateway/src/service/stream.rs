@@ -27,7 +27,7 @@ use crate::limits::Limits;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Frames, written};
 use crate::reply::{Content, Finish, Reply};
-use crate::seen::trace_here;
+use crate::seen::{AnswerBegun, trace_here};
 
 /// The number of pieces that are buffered for a slow client; after that, the answer is not read further.
 const AHEAD: usize = 16;
@@ -46,6 +46,7 @@ pub(super) struct Client {
     /// The time after which a client that does not read counts as disconnected.
     patience: Duration,
     pace: Arc<Pace>,
+    begun: AnswerBegun,
 }
 
 impl Client {
@@ -63,12 +64,22 @@ impl Client {
         }));
         let Limits { keep_alive, write_timeout: patience, .. } = shared.engine.limits;
         let (due, pace) = (Instant::now() + keep_alive, Arc::clone(turn.pace()));
-        let response = ([(header::CONTENT_TYPE, media_type)], body).into_response();
-        (Self { sender, comment, keep_alive, due, patience, pace }, response)
+        let begun = AnswerBegun::default();
+        let head = ([(header::CONTENT_TYPE, media_type)], axum::Extension(begun.clone()));
+        let response = (head, body).into_response();
+        (Self { sender, comment, keep_alive, due, patience, pace, begun }, response)
     }
 
-    /// Sends bytes; returns whether the client is still there.
+    /// Sends a part of the answer; returns whether the client is still there.
     pub(super) async fn send(&mut self, bytes: Vec<u8>) -> bool {
+        if !bytes.is_empty() {
+            self.begun.set();
+        }
+        self.write(bytes).await
+    }
+
+    /// Sends bytes before the answer; returns whether the client is still there.
+    async fn write(&mut self, bytes: Vec<u8>) -> bool {
         if bytes.is_empty() {
             return true;
         }
@@ -94,7 +105,7 @@ impl Client {
                 () = self.sender.closed() => return None,
                 () = sleep_until(self.due) => {
                     self.due = Instant::now() + self.keep_alive;
-                    if is_between && !self.send(self.comment.clone()).await {
+                    if is_between && !self.write(self.comment.clone()).await {
                         return None;
                     }
                 }
@@ -102,13 +113,14 @@ impl Client {
         }
     }
 
-    /// Sends the parts of a run as they come, and returns its end; `None` if the parts end without it. If the client leaves, the run is
-    /// cancelled, and ends at its next check for that, so that it is recorded.
+    /// Sends the parts of a run as they come, and returns its end; `None` if the parts end without it. `events` returns the events of a part,
+    /// and whether they are a part of the answer. If the client leaves, the run is cancelled, and ends at its next check for that, so that it
+    /// is recorded.
     pub(super) async fn follow<P, E>(
         &mut self,
         cancel: &CancellationToken,
         mut parts: impl Stream<Item = ControlFlow<E, P>> + Unpin,
-        mut events: impl FnMut(P) -> Vec<u8>,
+        mut events: impl FnMut(P) -> (Vec<u8>, bool),
     ) -> Option<E> {
         loop {
             let next = match cancel.is_cancelled() {
@@ -119,8 +131,12 @@ impl Client {
                 Some(None) => return None,
                 Some(Some(ControlFlow::Break(end))) => return Some(end),
                 Some(Some(ControlFlow::Continue(part))) => {
-                    let events = events(part);
-                    if !cancel.is_cancelled() && !self.send(events).await {
+                    let (events, is_answer) = events(part);
+                    if cancel.is_cancelled() {
+                        continue;
+                    }
+                    let is_there = if is_answer { self.send(events).await } else { self.write(events).await };
+                    if !is_there {
                         cancel.cancel();
                     }
                 }
@@ -138,7 +154,13 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Sends events; returns whether the client is still there.
+    /// Sends the events before the answer; returns whether the client is still there.
+    pub(super) async fn open(&mut self) -> bool {
+        let opening = written(&self.frames.open(), self.media_type);
+        self.client.write(opening).await
+    }
+
+    /// Sends events of the answer; returns whether the client is still there.
     pub(super) async fn send(&mut self, events: Vec<Value>) -> bool {
         self.client.send(written(&events, self.media_type)).await
     }
@@ -174,6 +196,7 @@ pub(super) async fn contract(
     if let Some(reply) = cached {
         let events = [line.frames.open(), line.close(&reply)].concat();
         job.record.cached();
+        line.client.begun.set();
         *response.body_mut() = written(&events, line.media_type).into();
         return Ok(from_cache(response, true));
     }
@@ -190,8 +213,7 @@ pub(super) async fn contract(
         let mut run = pin!(job.runs((ready, instructions), observers.collect(), cancel.clone()));
         let mut sent = String::new();
         // The events of a target begin with its own.
-        let opening = if heard.is_some() { Vec::new() } else { line.frames.open() };
-        if !line.send(opening).await {
+        if heard.is_none() && !line.open().await {
             cancel.cancel();
         }
         let Line { client, frames, media_type } = &mut line;
@@ -214,7 +236,7 @@ pub(super) async fn contract(
         });
         let events = |text: String| {
             sent.push_str(&text);
-            written(&frames.text(&text), media_type)
+            (written(&frames.text(&text), media_type), true)
         };
         let mut results = client.follow(&cancel, parts, events).await.unwrap_or_default();
         let reply = job.finish(&mut results);

@@ -83,8 +83,7 @@ pub(super) async fn stream(mut job: Box<Job>) -> Result<Response, Problem> {
     job.record.runs_now();
     tokio::spawn(with_trace(trace_here(), async move {
         let _guard = guard;
-        let opening = line.frames.open();
-        line.send(opening).await;
+        line.open().await;
         let (made, result) = reply(&job, &judge, Some(&mut line), pending()).await;
         let last = match &result {
             Ok(reply) => line.close(reply),

@@ -57,6 +57,26 @@ fn bad_requests_are_refused_in_their_protocol_and_the_service_goes_on() {
     }
 }
 
+/// A value takes many times the memory of its text.
+#[test]
+fn bodies_of_too_many_values_are_refused_and_long_texts_are_not() {
+    let server = Server::start([completion("Hello.")]).unwrap();
+    let gate = Gate::start(targets(&openai(&server.url())).with_limits(limits()));
+    let zeros = "0,".repeat(1_000_000);
+    for (path, body) in [
+        ("/v1/embeddings", format!("{{\"model\":\"primary\",\"input\":[{zeros}0]}}")),
+        ("/v1/extract", format!("{{\"input\":\"Maria\",\"schema\":{{\"enum\":[{zeros}0]}}}}")),
+        ("/v1/chat/completions", format!("{{\"model\":\"primary\",\"messages\":{}", "[".repeat(1_000_001))),
+    ] {
+        let got = gate.send(&request(path, &[], body.as_bytes()));
+        assert_eq!(got.status, 413, "{path}: {}", got.text());
+        assert!(got.text().contains("at most 1000000 values"), "{path}: {}", got.text());
+    }
+    let text = "a,[{\"\\".repeat(500_000);
+    let body = json!({"model": "primary", "messages": [{"role": "user", "content": text}]});
+    assert_eq!(gate.post("/v1/chat/completions", &[], &body).status, 200);
+}
+
 /// A body that is not passed on as it is has no integer that would change.
 #[test]
 fn integers_that_would_change_are_refused_with_their_path() {

@@ -950,3 +950,73 @@ fn a_patch_in_a_dialogue_follows_the_answer() {
         assert_eq!(before["content"].to_string().contains("about 34"), has_turns, "{messages:?}");
     }
 }
+
+/// Forms that the service cannot read are for targets of the protocol, and for no others.
+#[test]
+fn forms_of_one_protocol_reach_its_targets_beside_tools() {
+    let picture = |source: Value| json!([{"role": "user", "content": [{"type": "image", "source": source}, {"type": "text", "text": "Maria, 34"}]}]);
+    let named = json!([{"type": "function", "name": "save"}]);
+    let custom = json!({"id": "c", "type": "custom", "custom": {"name": "code", "input": "1"}});
+    for (nth, member, value) in [
+        (2, "messages", picture(json!({"type": "url", "url": "https://example.org/a.png"}))),
+        (2, "messages", picture(json!({"type": "file", "file_id": "file-1"}))),
+        (
+            0,
+            "messages",
+            json!([
+                {"role": "user", "content": "Maria, 34"},
+                {"role": "assistant", "content": null, "tool_calls": [custom]},
+                {"role": "tool", "tool_call_id": "c", "content": "1"},
+            ]),
+        ),
+        (0, "tool_choice", json!({"type": "custom", "custom": {"name": "code"}})),
+        (
+            0,
+            "tool_choice",
+            json!({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "save"}}]}}),
+        ),
+        (1, "input", json!([{"role": "user", "content": [{"type": "input_image", "file_id": "file-1"}]}])),
+        (1, "tool_choice", json!({"type": "allowed_tools", "mode": "auto", "tools": named})),
+    ] {
+        let protocol = &protocols()[nth];
+        let mut body = protocol.body(false);
+        body[member] = value;
+        let (reply, bytes) = protocol.reply(false, "", &[json!({"age": 34})], 99);
+        let server = Server::start([reply]).unwrap();
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        let at = format!("{}: {}: {}", protocol.name, body[member], got.text());
+        assert_eq!((got.status, got.body == bytes), (200, true), "{at}");
+        assert_eq!(sent(&server)[0][member], body[member], "{at}");
+        let other = &protocols()[if nth == 2 { 0 } else { 2 }];
+        let server = Server::start([other.reply(false, "", &[json!({"age": 34})], 99).0]).unwrap();
+        let got = other.gate(&server).post(protocol.path, &[], &body);
+        assert_eq!((got.status, server.received().len()), (400, 0), "{at}: {}", got.text());
+        assert!(got.text().contains(member), "{at}: {}", got.text());
+    }
+}
+
+/// The choice from some of the tools requires a call, and the arguments of every tool are judged.
+#[test]
+fn a_call_of_allowed_tools_is_required_and_judged() {
+    let function = |name: &str| json!({"type": "function", "function": {"name": name}});
+    let allowed = json!({"mode": "required", "tools": [function("find"), function("save")]});
+    for (nth, choice) in [
+        (0, json!({"type": "allowed_tools", "allowed_tools": allowed})),
+        (
+            1,
+            json!({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "save"}]}),
+        ),
+    ] {
+        let protocol = &protocols()[nth];
+        let mut body = protocol.body(false);
+        body["tool_choice"] = choice;
+        let none = text_of(protocol, false, "No.");
+        let wrong = protocol.reply(false, "", &[json!({"age": 340})], 99).0;
+        let (right, bytes) = protocol.reply(false, "", &[json!({"age": 34})], 99);
+        let server = Server::start([none, wrong, right]).unwrap();
+        let got = protocol.gate(&server).post(protocol.path, &[], &body);
+        assert_eq!((got.status, server.received().len()), (200, 3), "{}: {}", protocol.name, got.text());
+        assert_eq!(got.body, bytes, "{}", protocol.name);
+        assert!(sent(&server).iter().all(|sent| sent["tool_choice"] == body["tool_choice"]));
+    }
+}

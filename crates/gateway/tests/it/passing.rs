@@ -263,6 +263,28 @@ fn pages_of_an_allowed_origin_may_send_the_headers_of_the_official_clients() {
 }
 
 #[test]
+fn a_vendors_header_of_several_lines_is_one_list() {
+    let tools = json!([{"name": "find", "input_schema": {"type": "object"}}]);
+    for tools in [Value::Null, tools] {
+        let answer = json!({"type": "message", "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn"});
+        let server = Server::start([Reply::json(answer.to_string())]).unwrap();
+        let gate = Gate::new(&section("primary", "anthropic", &server.url()));
+        let body = json!({
+            "model": "primary", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}], "tools": tools,
+        });
+        let ask = |second: &str| {
+            let headers =
+                [("idempotency-key", "k"), ("anthropic-beta", "files-api"), ("anthropic-beta", second)];
+            gate.post("/v1/messages", &headers, &body)
+        };
+        assert_eq!(ask("skills").status, 200, "{tools}");
+        assert_eq!(server.received()[0].header("anthropic-beta"), Some("files-api,skills"), "{tools}");
+        // Another line is another request.
+        assert_eq!(ask("compact").status, 400, "{tools}");
+    }
+}
+
+#[test]
 fn the_callers_trace_goes_on_to_the_target() {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 

@@ -9,7 +9,7 @@ use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
 use super::support::{
-    Gate, Received, completion, limits, now, openai, request, section, targets, wait_until, ways,
+    Gate, Received, completion, limits, now, openai, request, schema, section, targets, wait_until, ways,
 };
 
 #[test]
@@ -57,6 +57,30 @@ fn every_response_names_its_run_and_its_request() {
             assert_eq!(got.header("x-request-id") == Some(id), is_echoed, "{path} {id}");
             assert!(runs.insert(got.header("x-formwork-run").unwrap().to_owned()), "{path} {id}");
         }
+    }
+}
+
+#[test]
+fn clients_of_anthropic_find_the_identifier_of_the_request_in_their_own_header() {
+    let origin = "https://app.example.org";
+    let answer =
+        json!({"type": "message", "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn"});
+    let server = Server::start([Reply::json(answer.to_string())]).unwrap();
+    let config = section("primary", "anthropic", &server.url());
+    let gate = Gate::start(targets(&config).with_limits(limits()).with_origins(vec![origin.to_owned()]));
+    let good =
+        json!({"model": "primary", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]});
+    for (path, body, status, has) in [
+        ("/v1/messages", good, 200, true),
+        ("/v1/messages", json!({}), 400, true),
+        ("/v1/messages/batches", json!({}), 404, true),
+        ("/v1/chat/completions", json!({}), 400, false),
+    ] {
+        let got = gate.post(path, &[("x-request-id", "order-7"), ("origin", origin)], &body);
+        assert_eq!((got.status, got.header("x-request-id")), (status, Some("order-7")), "{path}");
+        assert_eq!(got.header("request-id"), has.then_some("order-7"), "{path}: {}", got.text());
+        let exposed = got.header("access-control-expose-headers").unwrap();
+        assert!(exposed.split(", ").any(|name| name == "request-id"), "{exposed}");
     }
 }
 
@@ -256,6 +280,41 @@ fn metrics_cover_requests_that_are_passed_on() {
         "formwork_request_seconds_count{protocol=\"openai\"}",
     ] {
         assert!(page.contains(line), "{line}\n{page}");
+    }
+}
+
+/// The head of a stream, its first events and those that keep a connection alive come before the answer.
+#[test]
+fn the_time_until_the_first_part_is_that_of_the_answer() {
+    let pause = Duration::from_millis(4);
+    let answer =
+        json!({"choices": [{"index": 0, "message": {"content": "{\"age\": 34}"}, "finish_reason": "stop"}]});
+    let mut plain = ways()[4].body("primary", true);
+    plain.as_object_mut().unwrap().remove("output_config");
+    for (protocol, path, body) in [
+        ("openai", ways()[0].path, ways()[0].body("primary", true)),
+        ("responses", ways()[2].path, ways()[2].body("primary", true)),
+        ("anthropic", ways()[4].path, ways()[4].body("primary", true)),
+        ("anthropic", ways()[4].path, plain),
+        ("ollama", ways()[6].path, ways()[6].body("primary", true)),
+        ("openai", "/v1/extract", json!({"input": "Maria, 34", "schema": schema(), "stream": true})),
+    ] {
+        let server = Server::start([Reply::slow(answer.to_string(), pause)]).unwrap();
+        let mut quick = limits();
+        quick.keep_alive = std::time::Duration::from_millis(20);
+        let gate = Gate::start(targets(&openai(&server.url())).with_limits(quick));
+        let got = gate.post(path, &[], &body);
+        assert!(got.status == 200 && got.text().contains("34"), "{path}: {}", got.text());
+        let value = |name: &str| {
+            let name = format!("formwork_{name}_seconds_sum{{protocol=\"{protocol}\"}} ");
+            let page = gate.get("/metrics").text();
+            let line = page.lines().find_map(|line| line.strip_prefix(&name)).unwrap_or_default().to_owned();
+            line.parse::<f64>().unwrap_or_default()
+        };
+        wait_until(|| value("request") > 0.0);
+        let (first, least) =
+            (value("first_part"), pause.as_secs_f64() * answer.to_string().len() as f64 * 0.9);
+        assert!(first >= least, "{protocol}, {path}: {first}, {least}");
     }
 }
 

@@ -7,7 +7,8 @@ use formwork_core::evidence::Summary;
 use formwork_core::{JsonPath, Time, Trust, Usage, Warning};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
-use serde::{Deserialize, Serialize};
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::id::RecordId;
 use crate::insert::{amount, count, number};
@@ -199,14 +200,23 @@ pub struct StoredRun {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RunDetail {
-    /// The run.
-    #[serde(flatten)]
+    /// The run. In JSON the calls stand in place of their number.
+    #[serde(flatten, serialize_with = "without_calls")]
     pub run: StoredRun,
     /// The request's text, if it was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// The calls, in order, with their answers if these were kept.
     pub calls: Vec<StoredCall>,
+}
+
+/// Writes a run without the number of its calls, whose name in JSON is that of the calls.
+fn without_calls<S: Serializer>(run: &StoredRun, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut run = serde_json::to_value(run).map_err(S::Error::custom)?;
+    if let Some(members) = run.as_object_mut() {
+        members.retain(|name, _| name != "calls");
+    }
+    run.serialize(serializer)
 }
 
 /// A page of runs, the newest first.

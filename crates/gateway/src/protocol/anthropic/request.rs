@@ -93,13 +93,7 @@ fn message<'t>(
 }
 
 fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Vec<Part>, Problem> {
-    match fields::content(value, at)? {
-        fields::Content::Text(text) => Ok(vec![Part::Text { text }]),
-        fields::Content::Parts(items) => {
-            let parts = items.into_iter().map(|(at, item)| part(item, &at, reader));
-            Ok(parts.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-        }
-    }
+    fields::content(value, at, |text| Part::Text { text }, |item, at| part(item, at, reader))
 }
 
 /// Reads a block; the model's own thoughts are left out, which no other protocol takes back.
@@ -110,7 +104,8 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Par
         "image" => {
             let mut source = block.object("source")?.ok_or_else(|| block.missing("source"))?;
             if source.required_text("type")? != "base64" {
-                return Err(source.refuse("type", "send the picture as `base64`; addresses are not fetched"));
+                let why = "send the picture as `base64`; addresses are not fetched";
+                return Err(source.unsupported("type", why));
             }
             Part::Image {
                 media_type: source.required_text("media_type")?,

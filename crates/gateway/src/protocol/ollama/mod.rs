@@ -6,7 +6,6 @@ mod stream;
 mod turn;
 
 use formwork::providers::Protocol as RawProtocol;
-use serde_json::Value;
 
 use super::base::{LINES, Protocol, functions_of_files};
 use super::events::StreamEnd;
@@ -53,7 +52,7 @@ impl Protocol for Ollama {
     }
 
     fn is_stream(&self, body: &Document<'_>) -> bool {
-        body.get(["stream"]) != Some(&Node::Scalar(Value::Bool(false)))
+        body.get(["stream"]) != Some(&Node::Flag(false))
     }
 
     fn texts(&self) -> &'static [(&'static str, &'static str, &'static str)] {

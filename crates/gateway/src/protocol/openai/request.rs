@@ -6,7 +6,7 @@ use crate::ask::{Ask, Sampling, Settings, Want};
 use crate::contracts::Known;
 use crate::document::{Document, Node};
 use crate::problem::Problem;
-use crate::protocol::fields::{self, Fields, Reader, content};
+use crate::protocol::fields::{self, Fields, Reader};
 use crate::protocol::parts;
 
 /// The members that the protocol has. The response names those that are ignored.
@@ -52,7 +52,7 @@ pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result
     }
     let format = format(&mut body)?;
     let tools = parts::tools(&mut body, |tool| {
-        let mut tool = parts::of_type(tool, "function")?;
+        let mut tool = parts::of_function(tool)?;
         let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
         parts::function(function, "parameters")
     })?;
@@ -98,14 +98,11 @@ pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result
 fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Message, Problem> {
     let mut fields = Fields::new(value, at, reader)?;
     let role = parts::role(&mut fields, &["system", "developer", "user", "assistant", "tool"])?;
-    let given = fields.take("content").map(|value| content(value, &fields.place("content"))).transpose()?;
-    let mut parts = match given {
-        None => Vec::new(),
-        Some(fields::Content::Text(text)) => vec![Part::Text { text }],
-        Some(fields::Content::Parts(parts)) => {
-            parts.into_iter().map(|(at, item)| part(item, &at, reader)).collect::<Result<_, _>>()?
-        }
-    };
+    let given = fields.take("content").map(|value| {
+        let part = |item: Node<'t>, at: &str| part(item, at, reader).map(Some);
+        fields::content(value, &fields.place("content"), |text| Part::Text { text }, part)
+    });
+    let mut parts = given.transpose()?.unwrap_or_default();
     if let Some(text) = fields.text("refusal")? {
         parts.push(Part::Text { text });
     }
@@ -115,7 +112,7 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Message
         return Ok(Message { role, parts: vec![result] });
     }
     for (at, call) in fields.list("tool_calls")?.unwrap_or_default() {
-        let mut call = Fields::new(call, at, reader)?;
+        let mut call = parts::of_function(Fields::new(call, at, reader)?)?;
         let id = call.required_text("id")?;
         let mut function = call.object("function")?.ok_or_else(|| call.missing("function"))?;
         let name = function.required_text("name")?;

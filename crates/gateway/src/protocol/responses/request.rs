@@ -39,15 +39,8 @@ pub(super) fn ask(_: super::Responses, body: Document<'_>, known: &Known) -> Res
         messages.push(Message::system(instructions));
     }
     let input = body.take("input").ok_or_else(|| body.missing("input"))?;
-    match fields::content(input, "input")? {
-        fields::Content::Text(text) => messages.push(Message::user(text)),
-        fields::Content::Parts(items) => {
-            let reader = body.reader();
-            for (at, item) in items {
-                messages.extend(message(item, &at, &reader)?);
-            }
-        }
-    }
+    let reader = body.reader();
+    messages.extend(fields::content(input, "input", Message::user, |item, at| message(item, at, &reader))?);
     let mut settings = Settings::default();
     for (name, setting) in SETTINGS {
         body.setting(&mut settings, name, setting);
@@ -56,10 +49,8 @@ pub(super) fn ask(_: super::Responses, body: Document<'_>, known: &Known) -> Res
         reasoning.setting(&mut settings, "effort", "effort");
     }
     let format = format(&mut body, &mut settings)?;
-    let tools =
-        parts::tools(&mut body, |tool| parts::function(parts::of_type(tool, "function")?, "parameters"))?;
-    let choice =
-        parts::choice(&mut body, |choice| parts::of_type(choice, "function")?.required_text("name"))?;
+    let tools = parts::tools(&mut body, |tool| parts::function(parts::of_function(tool)?, "parameters"))?;
+    let choice = parts::choice(&mut body, |mut choice| choice.required_text("name"))?;
     let plain = Ask::plain(body.required_text("model")?);
     let want = parts::want(format, tools, choice, "tool_choice")?;
     let stream = body.flag("stream")?.unwrap_or(false);
@@ -129,12 +120,7 @@ fn is_part(value: &Node<'_>) -> bool {
 }
 
 fn content<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Vec<Part>, Problem> {
-    match fields::content(value, at)? {
-        fields::Content::Text(text) => Ok(vec![Part::Text { text }]),
-        fields::Content::Parts(parts) => {
-            parts.into_iter().map(|(at, one)| part(one, &at, reader)).collect::<Result<_, _>>()
-        }
-    }
+    fields::content(value, at, |text| Part::Text { text }, |item, at| part(item, at, reader).map(Some))
 }
 
 fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {
@@ -142,7 +128,13 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Prob
     match part.required_text("type")?.as_str() {
         "input_text" | "output_text" | "text" => Ok(Part::Text { text: part.required_text("text")? }),
         "refusal" => Ok(Part::Text { text: part.required_text("refusal")? }),
-        "input_image" => parts::picture(&part.required_text("image_url")?, &part.place("image_url")),
+        "input_image" => match part.text("image_url")? {
+            Some(url) => parts::picture(&url, &part.place("image_url")),
+            None => {
+                let why = "send the picture as a `data:` URL with base64; files are not fetched";
+                Err(part.unsupported("image_url", why))
+            }
+        },
         other => Err(part.unsupported("type", &format!("`{other}` is not supported"))),
     }
 }

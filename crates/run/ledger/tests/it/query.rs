@@ -122,6 +122,26 @@ fn a_run_comes_back_as_it_was_recorded() {
     assert_eq!(ledger.run(RecordId::next()).unwrap(), None);
 }
 
+/// Readers differ in which of two members with the same name they take.
+#[test]
+fn no_member_of_a_run_in_json_is_there_twice() {
+    let ledger = Ledger::in_memory(with_bodies()).unwrap();
+    let run = retried(NOW);
+    ledger.record(run.clone());
+    ledger.flush_blocking().unwrap();
+    let mut exported = Vec::new();
+    ledger.export(&RunQuery::default(), &mut exported).unwrap();
+    let detail = serde_json::to_string(&ledger.run(run.id).unwrap().unwrap()).unwrap();
+    assert_eq!(String::from_utf8(exported).unwrap(), format!("{detail}\n"));
+    let listed = serde_json::to_string(&all(&ledger, RunQuery::default())[0]).unwrap();
+    for text in [&detail, &listed] {
+        // A tree has each member once, in its order.
+        assert_eq!(serde_json::from_str::<Value>(text).unwrap().to_string(), **text);
+    }
+    let calls = |text: &str| serde_json::from_str::<Value>(text).unwrap()["calls"].take();
+    assert_eq!((calls(&detail).as_array().unwrap().len(), calls(&listed)), (2, 2.into()));
+}
+
 #[test]
 fn paths_are_found_with_and_without_their_index_and_texts_in_any_case() {
     let ledger = ledger();
