@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use formwork_core::{Call, Enforcement, Fault, Message, Part, PromptCache, Role};
+use formwork_core::{Call, Enforcement, Fault, Message, Part, PromptCache, Role, Tool};
 use formwork_wire::http::Request;
-use formwork_wire::{Bytes, bad_request, post, safe_name, unsupported};
+use formwork_wire::{Bytes, bad_request, post, safe_name, tools_of, unsupported};
 use serde_json::{Map, Value, json};
 
 use crate::{API, Bedrock, Mode};
@@ -81,8 +81,9 @@ fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
             }
         },
     }
-    let others = call.tools.iter();
-    tools.extend(others.map(|one| json!({"toolSpec": tool(&one.name, &one.description, &one.parameters)})));
+    let others = tools_of(call);
+    let spec = |one: &Tool| json!({"toolSpec": tool(&one.name, &one.description, &one.parameters)});
+    tools.extend(others.iter().map(spec));
     if !tools.is_empty() {
         let mut config = json!({"tools": tools});
         if let Some(choice) = choice {

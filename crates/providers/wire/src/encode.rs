@@ -1,12 +1,14 @@
 //! Common parts of encoders.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use formwork_core::{Call, Fault, FaultKind, Part, Role};
+use formwork_core::{Call, Fault, FaultKind, Part, Role, Tool};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Uri};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::Members;
 
@@ -66,6 +68,32 @@ pub fn safe_name(name: &str) -> String {
     let safe: String =
         name.chars().take(64).map(|letter| if is_safe(&letter) { letter } else { '_' }).collect();
     if safe.is_empty() { "answer".to_owned() } else { safe }
+}
+
+/// Returns the tools of a call. If it has none, they are those that its dialogue calls, with any arguments, because some servers refuse
+/// calls of tools and their results in a request without tools (Anthropic: "Requests which include `tool_use` or `tool_result` blocks must
+/// define tools").
+///
+/// ```
+/// use formwork_core::{Call, Message};
+///
+/// let call = Call::new([Message::user("hi")]);
+/// assert!(formwork_wire::tools_of(&call).is_empty());
+/// ```
+pub fn tools_of(call: &Call) -> Cow<'_, [Tool]> {
+    if !call.tools.is_empty() {
+        return Cow::Borrowed(&call.tools);
+    }
+    let mut tools: Vec<Tool> = Vec::new();
+    for part in call.messages.iter().flat_map(|message| &message.parts) {
+        if let Part::ToolCall { name, .. } = part
+            && tools.iter().all(|tool| tool.name != *name)
+        {
+            let (description, parameters) = (String::new(), json!({"type": "object"}));
+            tools.push(Tool { name: name.clone(), description, parameters });
+        }
+    }
+    Cow::Owned(tools)
 }
 
 /// Returns the fault for a call that the protocol cannot express.

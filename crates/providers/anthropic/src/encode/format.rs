@@ -51,6 +51,7 @@ enum Schema<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ToolChoice<'a> {
+    None,
     Tool { name: &'a str, disable_parallel_tool_use: bool },
 }
 
@@ -64,11 +65,12 @@ pub(crate) fn carrier(wire: &Anthropic, call: &Call) -> Option<String> {
     is_tool.then(|| safe_name(&call.schema_name))
 }
 
-/// Returns the output format of a call; `carrier` is the name of the tool whose input is the document.
+/// Returns the output format of a call; `carrier` is the name of the tool whose input is the document, and `tools` are the others.
 pub(super) fn format<'a>(
     wire: &'a Anthropic,
     call: &'a Call,
     carrier: Option<&'a str>,
+    tools: &'a [formwork_core::Tool],
 ) -> Result<Format<'a>, Fault> {
     let mut format = Format::default();
     let enforcement = call.enforcement();
@@ -97,7 +99,11 @@ pub(super) fn format<'a>(
     if let Some(effort) = &wire.effort {
         format.output_config.get_or_insert_default().effort = Some(effort);
     }
-    format.tools.extend(call.tools.iter().map(|tool| Tool {
+    if call.tools.is_empty() && !tools.is_empty() {
+        // Those of the dialogue are there for the server alone.
+        format.tool_choice.get_or_insert(ToolChoice::None);
+    }
+    format.tools.extend(tools.iter().map(|tool| Tool {
         name: &tool.name,
         description: &tool.description,
         input_schema: Schema::Value(&tool.parameters),

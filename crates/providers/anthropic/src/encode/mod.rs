@@ -5,7 +5,7 @@ mod messages;
 
 use formwork_core::{Call, Fault, PromptCache};
 use formwork_wire::http::{HeaderName, HeaderValue, Request};
-use formwork_wire::{Bytes, bad_request, post};
+use formwork_wire::{Bytes, bad_request, post, tools_of};
 use serde::Serialize;
 
 use format::{OutputConfig, Tool, ToolChoice};
@@ -53,7 +53,8 @@ pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, F
     let max_tokens = max_tokens(wire, call);
     let thinking = wire.thinking.map(|thinking| thought(thinking, max_tokens)).transpose()?;
     let name = carrier(wire, call);
-    let format = format::format(wire, call, name.as_deref())?;
+    let tools = tools_of(call);
+    let format = format::format(wire, call, name.as_deref(), &tools)?;
     let thinks = wire.thinking != Some(Thinking::Off);
     let ttl = (wire.prompt_cache == Some(PromptCache::Hour)).then_some("1h");
     let mark = wire.cache.then_some(CacheControl::Ephemeral { ttl });

@@ -210,6 +210,9 @@ fn images_and_tools_are_blocks_and_thoughts_are_left_out() {
             ]},
         ])
     );
+    // The server refuses calls and results without tools.
+    let known = json!([{"name": "look", "input_schema": {"type": "object"}}]);
+    assert_eq!((&body["tools"], &body["tool_choice"]), (&known, &json!({"type": "none"})));
     for (role, misplaced) in [(Role::Assistant, image), (Role::User, called)] {
         let call =
             with(call(Enforcement::None), |call| call.messages = shared([part(role, vec![misplaced])]));
