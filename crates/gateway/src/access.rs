@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use axum::http::HeaderMap;
 use formwork_core::Time;
 use formwork_ledger::{Hold, Key, KeyId, KeyRole, Ledger, RecordId, ReserveError};
-use formwork_serve::{Seat, Seats, presented_key};
+use formwork_serve::{Seat, Seats, Turn, presented_key};
 use tokio::sync::Notify;
 
 use crate::names::Names;
@@ -189,7 +189,7 @@ impl Access {
     }
 
     /// Reserves up to `most` for a request, at least `least`, both in millionths of a US dollar; `None` if costs are not counted. While
-    /// the reservations of open requests are all that is in the way, it waits for them, for `wait` at most.
+    /// the reservations of open requests are all that is in the way, it ends the turn and waits for them, for `wait` at most.
     ///
     /// # Errors
     /// [`Kind::OutOfBudget`], [`Kind::RateLimited`] if open requests still reserve too much, [`Kind::Unauthorized`] for a key that ended
@@ -199,7 +199,7 @@ impl Access {
         client: &Client,
         (least, most): (u64, u64),
         run: Option<RecordId>,
-        wait: Duration,
+        (turn, wait): (&Turn, Duration),
     ) -> Result<Option<Hold>, Problem> {
         /// The time between two attempts, because requests of other processes end without a notice.
         const STEP: Duration = Duration::from_millis(100);
@@ -228,6 +228,7 @@ impl Access {
                 free if free >= least && !is_late => amount = free.min(most).max(least),
                 _ if is_late => return Err(Problem::new(Kind::RateLimited, error.to_string())),
                 _ => {
+                    turn.end();
                     _ = tokio::time::timeout_at(until.min(tokio::time::Instant::now() + STEP), settled).await
                 }
             }

@@ -187,6 +187,7 @@ impl<'t> Document<'t> {
     pub(crate) fn extent(&self) -> Extent {
         let mut extent = Extent::default();
         for (name, value) in &self.members {
+            extent.is_cached |= name == "cache_control" && !value.is_null();
             if !matches!(&**name, "model" | "metadata" | "user") {
                 value.measure(name, &mut extent);
             }

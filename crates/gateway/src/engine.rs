@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use formwork::config::Defaults;
 use formwork::contract::take_rules;
+use formwork::providers::Protocol;
 use formwork_core::{
     Cost, Error, Inline, Input, Message, ModelSettings, Outcome, Patching, Policy, Temperature, Usage,
 };
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Cache, Key, Known, Spec};
@@ -73,6 +75,11 @@ impl Engine {
     pub(crate) fn deadline(&self, bounds: Bounds) -> Duration {
         let own = self.defaults.timeout();
         [bounds.deadline, own].into_iter().flatten().fold(self.limits.timeout, Duration::min)
+    }
+
+    /// Returns the end of the time for a request, if its client set it: then a target that does not answer until then may be in service.
+    pub(crate) fn wish(&self, bounds: Bounds, until: Instant) -> Option<Instant> {
+        bounds.deadline.filter(|own| *own == self.deadline(bounds)).map(|_| until)
     }
 
     /// Returns the targets of a model, those in service first.
@@ -196,20 +203,23 @@ impl Engine {
     }
 
     /// Returns the maximum cost of a request in millionths of a US dollar, and that of its first call. A token has at
-    /// least one byte; input that the server adds is limited by the context of the model.
+    /// least one byte; input that the server adds is limited by the context of the model, as is an answer without a limit. Targets
+    /// of the protocol `given` get the request as the client wrote it, with no limit of ours.
     ///
     /// # Errors
-    /// Why the cost has no limit that is known: a target has no price, or no context.
+    /// Why the cost has no limit that is known: a target has no price, or no limit of an answer or of its context is known.
     pub(crate) fn worst(
         &self,
         ask: &Ask,
         prompt: Extent,
         targets: &[usize],
-        is_run: bool,
+        (given, is_run): (Option<Protocol>, bool),
     ) -> Result<(u64, u64), String> {
-        /// The tokens of an answer where nothing limits them.
+        /// The tokens of an answer that only a run limits.
         const ANSWER: u32 = 4_096;
 
+        // Only such a run limits its answers to what was reserved.
+        let is_single = is_run && ask.count == 1 && matches!(ask.want, Want::Json { .. } | Want::Call(_));
         let calls = if ask.want.is_contract() { u64::from(self.attempts()) } else { 1 };
         let (mut call, mut least) = (0, 0);
         for target in self.targets(targets) {
@@ -225,30 +235,35 @@ impl Engine {
                     )
                 })?,
             };
-            let limits = [
-                ask.sampling.max_tokens,
-                self.defaults.max_tokens,
-                promised.default_max_tokens,
-                promised.output_tokens,
-            ];
-            let output = limits.into_iter().flatten().next().unwrap_or(ANSWER);
+            let is_given = given.is_some_and(|own| target.raw(own).is_some());
+            let ours = [self.defaults.max_tokens, promised.default_max_tokens]
+                .map(|limit| limit.filter(|_| !is_given));
+            let known = [promised.output_tokens, promised.context_tokens];
+            let limits = [ask.sampling.max_tokens].into_iter().chain(ours).chain(known);
+            let none = || {
+                format!(
+                    "no limit of the tokens of an answer of `{name}` is known from the configuration or of its model: send one with \
+                     the request"
+                )
+            };
+            let is_free = is_run || price.output == 0;
+            let output = limits.flatten().next().or(is_free.then_some(ANSWER)).ok_or_else(none)?;
+            // Several texts of one call have one prompt. In another protocol, and of a contract, each answer has calls of its own.
+            let is_shared = is_given && !ask.want.is_contract();
+            let prompts = if is_shared { 1 } else { u64::from(ask.count) };
             let cost = |output: u32| {
                 let output = u64::from(output).saturating_mul(u64::from(ask.count));
-                let usage = Usage::new(Self::prompts(ask, input), output);
-                let cost = if is_run || prompt.is_cached() { price.at_most(usage) } else { price.of(usage) };
+                let usage = Usage::new(input.saturating_mul(prompts), output);
+                let cost =
+                    if is_single || prompt.is_cached() { price.at_most(usage) } else { price.of(usage) };
                 cost.micro_usd.unwrap_or(0)
             };
             call = call.max(cost(output));
             // A run limits its first call by the length of schema and text; see `limit.rs` of formwork-core.
             let expected = u32::try_from(1_024 + prompt.most() / 2).unwrap_or(u32::MAX);
-            least = least.max(cost(if is_run { output.min(expected) } else { output }));
+            least = least.max(cost(if is_single { output.min(expected) } else { output }));
         }
         Ok((call.saturating_mul(calls), least))
-    }
-
-    /// Returns the tokens of the prompts of a request. Only a contract sends one for each answer.
-    fn prompts(ask: &Ask, tokens: u64) -> u64 {
-        if ask.want.is_contract() { tokens.saturating_mul(u64::from(ask.count)) } else { tokens }
     }
 
     /// Returns the usage of a call that gave no answer in time. The target may have written up to its limit.

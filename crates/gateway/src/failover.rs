@@ -1,6 +1,7 @@
 //! The loop over the targets of a request, in whatever way they are called.
 
 use formwork_core::{Fault, FaultKind, Usage};
+use tokio::time::{Duration, Instant};
 
 use crate::access::now;
 use crate::engine::Engine;
@@ -19,6 +20,9 @@ pub(crate) trait Attempt {
 
     /// Whether an answer is whole once it is returned. Of others, the end shows whether the target is in service.
     const IS_WHOLE: bool;
+
+    /// Returns the end of the time that the client gives the request; `None` if it leaves that to the service.
+    fn until(&self) -> Option<Instant>;
 
     /// Returns the usage of a call that has begun, if nothing else is ever known of it.
     fn begun(&self) -> Usage;
@@ -68,7 +72,8 @@ pub(crate) async fn first<A: Attempt>(
             }
             Err(failed) => failed,
         };
-        if let Some(fault) = &failed.fault {
+        let is_late = |fault: &&Fault| attempt.until().is_some_and(|until| is_late(fault, until));
+        if let Some(fault) = failed.fault.as_ref().filter(|fault| !is_late(fault)) {
             engine.outages.failed(target.name(), fault);
         }
         if let Some(made) = made.last_mut() {
@@ -80,6 +85,14 @@ pub(crate) async fn first<A: Attempt>(
         targets.remove(0);
     }
     Ok(None)
+}
+
+/// Returns whether a call failed because the time for its request is over, which says nothing about its target.
+pub(crate) fn is_late(fault: &Fault, until: Instant) -> bool {
+    /// The transport's clock has milliseconds.
+    const SLACK: Duration = Duration::from_millis(20);
+
+    fault.kind == FaultKind::Timeout && until.saturating_duration_since(Instant::now()) < SLACK
 }
 
 /// Returns the problem of a request that only targets of its protocol take, which have all failed.

@@ -34,8 +34,8 @@ pub(crate) struct Meter {
     inside: Inside,
     /// The depth of the arguments of a call, while they are read.
     arguments: Option<u32>,
-    /// The member `usage`, while it is read, and its depth.
-    usage: Option<(Report, u32)>,
+    /// The member `usage`, while it is read.
+    usage: Option<Box<Reading>>,
     answered: Answered,
     /// The member `error` of a document, whether it is being read, and whether its document came to its end.
     error: Vec<u8>,
@@ -48,6 +48,18 @@ pub(crate) struct Meter {
 pub(crate) struct Answered {
     pub(crate) model: Option<String>,
     pub(crate) finish: Option<String>,
+}
+
+/// A member `usage` that is being read.
+#[derive(Debug, Default)]
+struct Reading {
+    depth: u32,
+    report: Report,
+    /// The item of Anthropic's `iterations` that is being read, and whether it is a compaction of the dialogue.
+    iteration: Report,
+    is_compaction: bool,
+    /// The compactions, which are no part of the other counts.
+    compacted: Report,
 }
 
 /// The value that is being read.
@@ -125,6 +137,7 @@ enum Name {
     Stop,
     Error,
     Usage,
+    Type,
     /// A count of tokens.
     Count(Count),
 }
@@ -152,6 +165,10 @@ enum Count {
     Within,
     /// The cost in US dollars, which is kept in millionths.
     Dollars,
+    /// The cost at the vendor, which OpenRouter does not charge, in US dollars.
+    Upstream,
+    /// Whether the client's own key at the vendor pays for that, as 1.
+    OwnKey,
     /// Ollama's, outside of a member `usage`.
     LineInput,
     LineOutput,
@@ -170,6 +187,7 @@ impl Name {
             b"stop_reason" | b"done_reason" => Self::Stop,
             b"error" => Self::Error,
             b"usage" => Self::Usage,
+            b"type" => Self::Type,
             b"input_tokens" => Self::Count(Count::Input),
             b"prompt_tokens" => Self::Count(Count::Prompt),
             b"completion_tokens" | b"output_tokens" => Self::Count(Count::Output),
@@ -179,6 +197,8 @@ impl Name {
             b"ephemeral_1h_input_tokens" => Self::Count(Count::Hour),
             b"cache_write_tokens" => Self::Count(Count::Within),
             b"cost" => Self::Count(Count::Dollars),
+            b"upstream_inference_cost" => Self::Count(Count::Upstream),
+            b"is_byok" => Self::Count(Count::OwnKey),
             b"total_tokens" => Self::Count(Count::Total),
             b"reasoning_tokens" | b"thinking_tokens" => Self::Count(Count::Reasoning),
             b"prompt_eval_count" => Self::Count(Count::LineInput),
@@ -189,13 +209,13 @@ impl Name {
 }
 
 /// The counts of one member `usage`, in the order of [`Count`].
-type Report = [Option<u64>; 11];
+type Report = [Option<u64>; 13];
 
 /// Adds a count of a member `usage` itself, or of one of its objects of details.
 fn add(report: &mut Report, count: Count, number: u64, is_detail: bool) {
     let is_there = match count {
         Count::Cached => true,
-        Count::Reasoning | Count::Hour | Count::Within => is_detail,
+        Count::Reasoning | Count::Hour | Count::Within | Count::Upstream => is_detail,
         _ => !is_detail,
     };
     // Ollama's counts have no place.
@@ -203,6 +223,14 @@ fn add(report: &mut Report, count: Count, number: u64, is_detail: bool) {
         // Some servers name a count in two ways.
         *place = (*place).max(Some(number));
     }
+}
+
+/// Returns the sum of each count.
+fn sum(mut report: Report, more: Report) -> Report {
+    for (count, more) in report.iter_mut().zip(more) {
+        *count = more.map_or(*count, |more| Some(count.unwrap_or(0).saturating_add(more)));
+    }
+    report
 }
 
 /// The counts that a target reported; of several, the highest.
@@ -223,7 +251,21 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, report: Report) {
-        let [input, prompt, output, total, cached, beside, written, reasoning, hour, within, cost] = report;
+        let [
+            input,
+            prompt,
+            output,
+            total,
+            cached,
+            beside,
+            written,
+            reasoning,
+            hour,
+            within,
+            cost,
+            upstream,
+            own_key,
+        ] = report;
         // Anthropic counts tokens that are read from or written to its cache beside the others; LiteLLM's `prompt_tokens` has them.
         let others = beside.unwrap_or(0).saturating_add(written.unwrap_or(0));
         let input = prompt.max(input.map(|input| input.saturating_add(others)));
@@ -237,7 +279,8 @@ impl Counts {
         self.written = self.written.max(written.or(within).unwrap_or(0));
         self.hour = self.hour.max(hour.unwrap_or(0));
         self.reasoning = self.reasoning.max(reasoning);
-        self.cost = self.cost.max(cost);
+        let both = || cost?.checked_add(upstream?);
+        self.cost = self.cost.max(if own_key.is_some() { both() } else { cost });
         self.has_total |= total.is_some();
     }
 }
@@ -345,6 +388,11 @@ impl Meter {
             Name::Model if self.answered.model.is_none() => &mut self.answered.model,
             Name::Finish => &mut self.answered.finish,
             Name::Stop if self.answered.finish.is_none() => &mut self.answered.finish,
+            Name::Type if word == b"compaction" => {
+                let depth = self.depth;
+                let own = self.usage.iter_mut().filter(|usage| depth == usage.depth + 2);
+                return own.for_each(|usage| usage.is_compaction = true);
+            }
             _ => return,
         };
         if let Some(word) = std::str::from_utf8(word).ok().filter(|word| (1..=MAX_WORD).contains(&word.len()))
@@ -362,19 +410,26 @@ impl Meter {
         let Name::Count(count) = self.name else { return };
         let digits = std::str::from_utf8(self.word.get()).unwrap_or_default();
         let number = match count {
-            Count::Dollars => Usage::default().with_dollars(digits.parse().ok()).micro_usd,
+            Count::Dollars | Count::Upstream => Usage::default().with_dollars(digits.parse().ok()).micro_usd,
             _ => digits.parse().ok(),
         };
         let Some(number) = number else { return };
+        self.counted(count, number);
+    }
+
+    /// Notes a count.
+    fn counted(&mut self, count: Count, number: u64) {
         match (count, &mut self.usage) {
             (Count::LineInput, _) => self.reported.input = self.reported.input.max(Some(number)),
             (Count::LineOutput, _) => {
                 (self.reported.output, self.reported.is_last) =
                     (self.reported.output.max(Some(number)), true);
             }
-            (_, Some((report, depth))) if self.depth <= *depth + 1 => {
-                add(report, count, number, self.depth > *depth);
-            }
+            (_, Some(usage)) => match self.depth - usage.depth {
+                depth @ 0..=1 => add(&mut usage.report, count, number, depth > 0),
+                depth @ 2..=3 => add(&mut usage.iteration, count, number, depth > 2),
+                _ => {}
+            },
             _ => {}
         }
     }
@@ -443,7 +498,7 @@ impl Meter {
                     match self.name {
                         Name::Arguments | Name::Input => self.arguments = Some(self.depth),
                         Name::Usage if self.usage.is_none() => {
-                            self.usage = Some((Report::default(), self.depth));
+                            self.usage = Some(Box::new(Reading { depth: self.depth, ..Reading::default() }));
                         }
                         _ => {}
                     }
@@ -454,8 +509,15 @@ impl Meter {
                 if self.arguments == Some(self.depth) {
                     self.arguments = None;
                 }
-                if let Some((report, _)) = self.usage.take_if(|(_, at)| *at >= self.depth) {
-                    self.reported.add(report);
+                if let Some(usage) = self.usage.take_if(|usage| usage.depth >= self.depth) {
+                    self.reported.add(sum(usage.report, usage.compacted));
+                } else if let Some(usage) = &mut self.usage
+                    && self.depth == usage.depth + 2
+                {
+                    let iteration = std::mem::take(&mut usage.iteration);
+                    if std::mem::take(&mut usage.is_compaction) {
+                        usage.compacted = sum(usage.compacted, iteration);
+                    }
                 }
                 self.depth = self.depth.saturating_sub(1);
                 self.has_error |= self.depth == 0 && !self.error.is_empty();
@@ -466,6 +528,7 @@ impl Meter {
                 (self.inside, self.word.length) = (Inside::Number, 0);
                 self.word.push(&[byte]);
             }
+            b't' if self.name == Name::Count(Count::OwnKey) => self.counted(Count::OwnKey, 1),
             _ => {}
         }
         if self.arguments.is_some() {
@@ -661,6 +724,23 @@ mod tests {
             ),
             // A text between documents ends at its line, also in an escape.
             (": \"C:\\\ndata: {\"usage\":{\"input_tokens\":4,\"output_tokens\":9}}\n\n", Usage::new(4, 9)),
+            // The cost at the vendor is beside OpenRouter's if the client's own key pays for it.
+            (
+                r#"{"usage":{"prompt_tokens":12,"completion_tokens":3,"is_byok":true,"cost":0,"cost_details":{"upstream_inference_cost":0.42}}}"#,
+                Usage::new(12, 3).with_dollars(Some(0.42)),
+            ),
+            (
+                r#"{"is_byok":true,"usage":{"prompt_tokens":12,"completion_tokens":3,"cost":0.5,"cost_details":{"upstream_inference_cost":0.42},"is_byok":false}}"#,
+                Usage::new(12, 3).with_dollars(Some(0.5)),
+            ),
+            // Compactions are beside the other counts.
+            (
+                r#"{"usage":{"iterations":[{"type":"compaction","input_tokens":180,"cache_read_input_tokens":7,"output_tokens":35},{"input_tokens":23,
+                "output_tokens":10,"type":"message"},{"output_tokens":1,"cache_creation_input_tokens":4,"cache_creation":{"ephemeral_1h_input_tokens":3},
+                "input_tokens":2,"type":"compaction"}],"input_tokens":23,"output_tokens":10,"type":"compaction","cache_read_input_tokens":0,
+                "cache_creation_input_tokens":0,"cache_creation":{"ephemeral_1h_input_tokens":0}},"type":"compaction"}"#,
+                Usage::new(23 + 187 + 6, 46).with_cached(7).with_written(1, 3),
+            ),
             // Neither counts of parts, nor what is no count.
             (
                 r#"{"usage":{"input_tokens":5,"output_tokens":2,"iterations":[{"input_tokens":70,"output_tokens":80}],"details":{"input_tokens":90}}}"#,

@@ -37,6 +37,8 @@ pub(crate) struct Pass<'p, W> {
     pub(crate) headers: &'p HeaderMap,
     /// The end of the time for all targets together.
     pub(crate) until: Instant,
+    /// The same, if the client set it.
+    pub(crate) wish: Option<tokio::time::Instant>,
     /// The usage of a call that is not answered in time.
     pub(crate) unanswered: Usage,
     /// Whether usage is asked for that the client does not expect. Servers that do not know that get the request as the client wrote it.
@@ -57,6 +59,10 @@ impl<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send> Attempt for Pass<'_,
 
     fn takes(&self, target: &Target) -> bool {
         target.raw.as_ref().is_some_and(|raw| self.protocols.contains(&raw.protocol))
+    }
+
+    fn until(&self) -> Option<tokio::time::Instant> {
+        self.wish
     }
 
     fn begun(&self) -> Usage {

@@ -342,12 +342,12 @@ impl Drop for Record {
 /// Returns the tokens of calls, and their cost.
 pub(crate) fn spent(shared: &Shared, made: &[Made]) -> (Usage, Cost) {
     let usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
-    let price = |made: &Made| {
+    let cost = |made: &Made| {
         let target = shared.engine.names.targets().get(made.target);
-        target.and_then(|target| target.backend.price()).map(|price| price.of(made.usage))
+        let price = target.and_then(|target| target.backend.price());
+        price.map_or_else(|| made.usage.unpriced(), |price| price.of(made.usage))
     };
-    let cost = made.iter().try_fold(Cost::default(), |sum, made| Some(sum.plus(price(made)?)));
-    (usage, cost.unwrap_or_else(|| usage.unpriced()))
+    (usage, made.iter().fold(Cost::default(), |sum, made| sum.plus(cost(made))))
 }
 
 /// Returns the problem of a request that ends without a reader of its response.
@@ -366,7 +366,8 @@ fn stored(names: &Names, made: Made) -> Option<StoredCall> {
     call.usage = made.usage;
     call.micro_usd = match target.backend.price() {
         Some(price) => price.of(made.usage).micro_usd,
-        None => (made.usage == Usage::default()).then_some(0),
+        None if made.usage == Usage::default() => Some(0),
+        None => made.usage.micro_usd,
     };
     if let Some(class) = made.class {
         call.class = class.into();

@@ -196,8 +196,8 @@ impl Price {
     /// Returns the cost of the tokens, rounded up to the millionth of a dollar. The cost that the server reports has precedence.
     pub fn of(self, usage: Usage) -> Cost {
         let cost = usage.unpriced();
-        if let Some(micro_usd) = usage.micro_usd {
-            return Cost { micro_usd: Some(micro_usd), ..cost };
+        if cost.micro_usd.is_some() {
+            return cost;
         }
         let price = self.for_prompt(usage.input_tokens);
         let micro = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
@@ -264,8 +264,8 @@ impl Price {
 }
 
 impl Usage {
-    /// Returns the cost of the tokens at an unknown price.
+    /// Returns the cost of the tokens at an unknown price: the cost that the server reports, if it does.
     pub const fn unpriced(self) -> Cost {
-        Cost { tokens: self.input_tokens.saturating_add(self.output_tokens), micro_usd: None }
+        Cost { tokens: self.input_tokens.saturating_add(self.output_tokens), micro_usd: self.micro_usd }
     }
 }

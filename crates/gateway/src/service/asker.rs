@@ -98,14 +98,15 @@ impl Asker {
             Some(Peer(address)) => shared.turns.take(address, within).await,
             None => shared.turns.take(client.name(), within).await,
         };
-        let turn = turn.inspect_err(|problem| shared.metrics.event(problem.kind.name()))?;
+        let mut turn = turn.inspect_err(|problem| shared.metrics.event(problem.kind.name()))?;
         let run = begun(path, &client, &options, shared.is_kept())
             .with_request(text.filter(|_| shared.keeps_bodies).map(str::to_owned));
         let id = run.id;
         let mut record = Record::new(Arc::clone(&shared), run, (client.clone(), seat));
         if let Some(cost) = cost {
             let held = (&client, &mut *record);
-            Box::pin(reserve(&shared, held, cost, &targets, &mut options.bounds)).await?;
+            let turn = (&mut turn, until);
+            Box::pin(reserve(&shared, held, cost, &targets, &mut options.bounds, turn)).await?;
         }
         Ok(Begun { shared, client, options, targets, record, id, turn, until })
     }

@@ -87,7 +87,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);
     ask.sampling.max_tokens = Some(0);
-    let cost = (!is_free).then_some(Cost { ask: &ask, prompt, is_run: false });
+    let cost = (!is_free).then_some(Cost { ask: &ask, prompt, given: None, is_run: false });
     let begun = asker.begin(None, cost).await?;
     let unanswered = begun.shared.engine.unanswered(&ask, prompt, 1);
     let pass = Pass {
@@ -95,6 +95,7 @@ async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Re
         path: beside.path(),
         headers: &headers,
         until: begun.until.into_std(),
+        wish: begun.shared.engine.wish(begun.options.bounds, begun.until),
         unanswered: if is_free { Default::default() } else { unanswered },
         adds_usage: false,
         write: |raw: &Raw, _| document.with_model(&raw.model, false).map_err(|error| no_json(&error)),

@@ -54,7 +54,7 @@ async fn work(
         asker.shared.engine.targets(&asker.targets).next().is_some_and(|target| target.raw(own).is_some());
     let unused: Vec<String> = asker.options.of_contracts().map(str::to_owned).collect();
     let is_passed = is_own && asker.options.contract.is_none() && protocol.is_plain(&document);
-    let cost = is_passed.then_some(Cost { ask: &ask, prompt, is_run: false });
+    let cost = is_passed.then_some(Cost { ask: &ask, prompt, given: Some(own), is_run: false });
     let mut begun = asker.begin(Some(document.text()), cost).await?;
     if is_passed {
         let is_stream = protocol.is_stream(&document);
@@ -68,6 +68,7 @@ async fn work(
             path,
             headers: &headers,
             until: begun.until.into_std(),
+            wish: begun.shared.engine.wish(begun.options.bounds, begun.until),
             unanswered: begun.shared.engine.unanswered(&ask, prompt, ask.count),
             adds_usage: is_stream
                 && own == RawProtocol::OpenAi

@@ -126,7 +126,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let ask = Ask { want, sampling, ..Ask::plain(model) };
     let mut prompt = Extent::default();
     prompt.add(text.len());
-    let cost = Cost { ask: &ask, prompt, is_run: true };
+    let cost = Cost { ask: &ask, prompt, given: None, is_run: true };
     let Begun { shared, client, options, targets, mut record, id, turn, .. } =
         asker.begin(Some(&text), Some(cost)).await?;
     let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;

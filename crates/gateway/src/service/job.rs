@@ -112,9 +112,11 @@ impl Job {
             prompt.add(spec.schema.length());
         }
         let is_run = spec.is_some() && !is_passed && !self.is_talk();
-        let cost = Cost { ask: &self.ask, prompt, is_run };
+        let given = is_passed.then(|| self.protocol.own().0);
+        let cost = Cost { ask: &self.ask, prompt, given, is_run };
         let record = (&self.client, &mut *self.record);
-        reserve(&self.shared, record, cost, &self.targets, &mut self.options.bounds).await?;
+        let turn = (&mut self.turn, self.until);
+        reserve(&self.shared, record, cost, &self.targets, &mut self.options.bounds, turn).await?;
         Ok(spec)
     }
 

@@ -376,6 +376,7 @@ impl Native {
             path,
             headers,
             until: job.until.into_std(),
+            wish: engine.wish(job.options.bounds, job.until),
             unanswered: engine.unanswered(&job.ask, job.prompt, job.ask.count),
             adds_usage: *adds_usage,
             write: |raw: &Raw, asks_usage| Ok(pass::written(body, raw, asks_usage)),

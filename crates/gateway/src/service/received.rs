@@ -4,11 +4,11 @@ use formwork::providers::Protocol as RawProtocol;
 use formwork_core::{Fault, FaultKind, Usage};
 use formwork_wire::{RequestInfo, is_error};
 use serde_json::{Value, json};
-use tokio::time::{Duration, Instant};
+use tokio::time::Instant;
 
 use super::Shared;
 use crate::document::Extent;
-use crate::failover::{called, failed};
+use crate::failover::{called, failed, is_late};
 use crate::meter::{Answered, Meter};
 use crate::pass::redacted;
 use crate::protocol::events::EndMark;
@@ -119,11 +119,7 @@ impl Received {
     /// Notes that the target of the last call failed in the middle of its answer, unless the time for the request is over, which says
     /// nothing about the target.
     pub(super) fn failed(&self, shared: &Shared, made: &[Made], fault: &Fault) {
-        /// The transport's clock has milliseconds.
-        const SLACK: Duration = Duration::from_millis(20);
-
-        let left = self.until.saturating_duration_since(Instant::now());
-        if fault.kind != FaultKind::Timeout || left >= SLACK {
+        if !is_late(fault, self.until) {
             failed(&shared.engine, made, fault);
         }
     }

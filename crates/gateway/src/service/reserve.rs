@@ -1,10 +1,13 @@
 //! The reservation of the maximum cost of a request.
 
+use formwork::providers::Protocol;
 use formwork_ledger::{Hold, RecordId};
+use formwork_serve::Turn;
+use tokio::time::Instant;
 
 use super::Shared;
 use crate::access::{Client, now};
-use crate::ask::{Ask, Want};
+use crate::ask::Ask;
 use crate::document::Extent;
 use crate::engine::Bounds;
 use crate::problem::{Kind, Problem};
@@ -15,27 +18,35 @@ use crate::record::Record;
 pub(super) struct Cost<'a> {
     pub(super) ask: &'a Ask,
     pub(super) prompt: Extent,
+    /// The protocol whose targets get the request as the client wrote it; `None` if no target does.
+    pub(super) given: Option<Protocol>,
     /// Whether runs keep the calls within the limit. Other requests keep their own limit from the start, because nothing ends their
     /// calls later.
     pub(super) is_run: bool,
 }
 
-/// Reserves the maximum cost of a request, and limits its runs to what was reserved. A request that is refused is recorded.
+/// Reserves the maximum cost of a request, and limits its runs to what was reserved. A request that is refused is recorded. One that has to
+/// wait for the budget of its key gives up its turn, and takes another one afterwards, until its deadline.
 ///
 /// # Errors
 /// [`Kind::OutOfBudget`], [`Kind::Invalid`] or [`Kind::Forbidden`] for a request whose maximum cost is not known, and the problems of the
-/// key.
+/// key and of the turn.
 pub(super) async fn reserve(
     shared: &Shared,
     (client, record): (&Client, &mut Record),
     cost: Cost<'_>,
     targets: &[usize],
     bounds: &mut Bounds,
+    (turn, until): (&mut Turn, Instant),
 ) -> Result<(), Problem> {
-    let held = reserved(shared, client, cost, targets, *bounds, record.id()).await;
+    let held = reserved(shared, client, cost, targets, *bounds, (record.id(), turn)).await;
     let (hold, limit) = record.checked(held)?;
     record.hold(hold);
     bounds.budget = limit;
+    if turn.has_ended() {
+        let taken = shared.turns.take(client.name(), until.saturating_duration_since(Instant::now())).await;
+        *turn = record.checked(taken.inspect_err(|problem| shared.metrics.event(problem.kind.name())))?;
+    }
     Ok(())
 }
 
@@ -43,10 +54,10 @@ pub(super) async fn reserve(
 async fn reserved(
     shared: &Shared,
     client: &Client,
-    Cost { ask, prompt, is_run }: Cost<'_>,
+    Cost { ask, prompt, given, is_run }: Cost<'_>,
     targets: &[usize],
     bounds: Bounds,
-    run: Option<RecordId>,
+    (run, turn): (Option<RecordId>, &Turn),
 ) -> Result<(Option<Hold>, Option<u64>), Problem> {
     // A run does not know of input that the server adds.
     let own = bounds.budget.filter(|_| !is_run || prompt.hidden().is_some());
@@ -54,9 +65,7 @@ async fn reserved(
     if key.is_none() && own.is_none() {
         return Ok((None, bounds.budget));
     }
-    // Only a run limits its answers to what was reserved.
-    let is_run = is_run && ask.count == 1 && matches!(ask.want, Want::Json { .. } | Want::Call(_));
-    let worst = shared.engine.worst(ask, prompt, targets, is_run);
+    let worst = shared.engine.worst(ask, prompt, targets, (given, is_run));
     let (whole, call) = match (worst, key.and_then(|key| key.budget)) {
         (Ok(worst), _) => worst,
         (Err(reason), Some(_)) => {
@@ -84,7 +93,7 @@ async fn reserved(
         (Some(left), None) => (call, whole.min(left.max(call))),
         (None, None) => (whole, whole),
     };
-    let hold = shared.access.reserve(client, limits, run, shared.engine.limits.budget_wait).await?;
+    let hold = shared.access.reserve(client, limits, run, (turn, shared.engine.limits.budget_wait)).await?;
     let amount = hold.as_ref().map_or(limits.1, Hold::amount);
     // The lower one of the header's limit and of what the key has reserved.
     let limit = bounds.budget.into_iter().chain(key.budget.map(|_| amount)).min();

@@ -15,6 +15,7 @@ use formwork_serve::Kept;
 use futures_util::StreamExt as _;
 use futures_util::future::{pending, try_join_all};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::job::{Job, late};
 use super::judge::{Found, Judge, instruction};
@@ -241,6 +242,10 @@ impl Attempt for OpenCall<'_> {
     type Answer = ();
     const IS_WHOLE: bool = true;
 
+    fn until(&self) -> Option<Instant> {
+        self.job.shared.engine.wish(self.job.options.bounds, self.job.until)
+    }
+
     fn begun(&self) -> Usage {
         estimate(self.job, 0)
     }
@@ -294,8 +299,9 @@ impl OpenCall<'_> {
                 return Err(Broken::Other(long));
             }
         }
-        let probed = self.answer.probe.as_deref().copied().unwrap_or_default();
-        self.answer.usage = self.answer.usage.plus(probed);
+        if let Some(probed) = self.answer.probe.as_deref() {
+            self.answer.usage = self.answer.usage.plus(*probed);
+        }
         Ok(())
     }
 

@@ -14,7 +14,8 @@ fn ledger() -> Ledger {
 
 /// A target with a price of one dollar per thousand tokens: 10 tokens of prompt and 5 of the completion cost 0.015 dollars.
 fn priced(url: &str) -> String {
-    format!("{}price = {{ input = 1000, output = 1000 }}\n", openai(url).trim_end().to_owned() + "\n")
+    let known = "price = { input = 1000, output = 1000 }\ncapabilities = { output_tokens = 4096 }\n";
+    format!("{}\n{known}", openai(url).trim_end())
 }
 
 fn gate(url: &str, ledger: &Ledger) -> Gate {

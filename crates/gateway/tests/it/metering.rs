@@ -374,6 +374,21 @@ fn tokens_that_are_written_to_a_cache_and_the_cost_that_a_server_reports_are_cha
             "prompt_tokens_details": {"cached_tokens": 20, "cache_write_tokens": 8},
         })
     };
+    let own_key = |is_own: bool, upstream: Value| {
+        let mut usage = openrouter(json!(0.0025));
+        usage["is_byok"] = is_own.into();
+        usage["cost_details"] = json!({"upstream_inference_cost": upstream});
+        usage
+    };
+    let compacted = |iterations: Value| {
+        let mut usage = anthropic(Value::Null);
+        usage["iterations"] = iterations;
+        usage
+    };
+    let compaction = json!([
+        {"type": "compaction", "input_tokens": 180, "output_tokens": 35, "cache_read_input_tokens": 20},
+        {"type": "message", "input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 20},
+    ]);
     // 10 tokens of the prompt, 20 of the cache, 8 to the cache and 5 of the answer, in thousandths of a dollar.
     for (provider, usage, spent) in [
         ("anthropic", anthropic(Value::Null), 10_000 + 2_000 + 10_000 + 5_000),
@@ -385,6 +400,13 @@ fn tokens_that_are_written_to_a_cache_and_the_cost_that_a_server_reports_are_cha
         ),
         ("openai", openrouter(Value::Null), 10_000 + 2_000 + 10_000 + 5_000),
         ("openai", openrouter(json!(0.0025)), 2_500),
+        // The client's own key pays for the rest.
+        ("openai", own_key(true, json!(0.42)), 422_500),
+        ("openai", own_key(false, json!(0.42)), 2_500),
+        ("openai", own_key(true, Value::Null), 10_000 + 2_000 + 10_000 + 5_000),
+        // A compaction of the dialogue, which the counts beside it lack.
+        ("anthropic", compacted(compaction), 10_000 + 2_000 + 10_000 + 5_000 + 180_000 + 2_000 + 35_000),
+        ("anthropic", compacted(json!(null)), 10_000 + 2_000 + 10_000 + 5_000),
     ] {
         let is_openai = provider == "openai";
         let (path, body) = match is_openai {
@@ -483,15 +505,115 @@ fn a_request_to_cache_its_prompt_reserves_the_price_of_that() {
     );
     let gate = Gate::new(&config);
     // 400 bytes cost up to $0.40, or $0.80 where they are written to the cache for an hour.
-    for (control, expected) in [(Value::Null, 200), (json!({"type": "ephemeral", "ttl": "1h"}), 429)] {
+    let control = json!({"type": "ephemeral", "ttl": "1h"});
+    for (of_part, of_all, expected) in [
+        (None, None, 200),
+        (Some(&control), None, 429),
+        (None, Some(&Value::Null), 200),
+        (None, Some(&control), 429),
+    ] {
         let mut part = json!({"type": "text", "text": "a".repeat(400)});
-        if !control.is_null() {
-            part["cache_control"] = control;
-        }
-        let body =
+        of_part.into_iter().for_each(|control| part["cache_control"] = control.clone());
+        let mut body =
             json!({"model": "primary", "max_tokens": 10, "messages": [{"role": "user", "content": [part]}]});
+        of_all.into_iter().for_each(|control| body["cache_control"] = control.clone());
         let got = gate.post("/v1/messages", &[("x-formwork-budget", "0.5")], &body);
         assert_eq!(got.status, expected, "{}", got.text());
+    }
+}
+
+#[test]
+fn the_cost_that_a_target_without_a_price_reports_is_that_of_every_kind_of_request() {
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "cost": 0.0025});
+    let answer = |message: Value| {
+        let choices = json!([{"index": 0, "message": message, "finish_reason": "stop"}]);
+        Reply::json(json!({"id": "c", "model": "m-1", "choices": choices, "usage": usage}).to_string())
+    };
+    let format = json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema()}});
+    let tools = json!([{"type": "function", "function": tool()}]);
+    let text = json!({"role": "assistant", "content": r#"{"age":34}"#});
+    for (path, more) in [
+        ("/v1/chat/completions", json!({})),
+        ("/v1/chat/completions", json!({"response_format": format})),
+        ("/v1/chat/completions", json!({"tools": tools})),
+        ("/v1/messages", json!({})),
+        ("/v1/messages", json!({"output_config": {"format": {"type": "json_schema", "schema": schema()}}})),
+    ] {
+        let server = Server::start([answer(text.clone())]).unwrap();
+        let ledger = Ledger::in_memory(Settings::default()).unwrap();
+        let (_, secret) = ledger.add_key(NewKey::new("alice"), now()).unwrap();
+        let config = section("primary", "openai", &server.url());
+        let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+        let mut body = json!({"model": "primary", "max_tokens": 100, "messages": user("Maria, 34")});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let got = gate.post(path, &[("x-api-key", secret.reveal())], &body);
+        assert_eq!(got.status, 200, "{path}, {more}: {}", got.text());
+        let run = recorded(&ledger);
+        gate.join();
+        assert_eq!((run.micro_usd, ledger.keys().unwrap()[0].spent), (Some(2_500), 2_500), "{path}, {more}");
+    }
+}
+
+#[test]
+fn several_texts_of_a_target_of_another_protocol_reserve_a_prompt_for_each() {
+    let chat = kinds().swap_remove(0);
+    let translated = Kind { provider: "ollama", ..chat };
+    let server = Server::start([completion("Hi")]).unwrap();
+    let config =
+        priced(&chat, &server.url()) + &priced(&translated, &server.url()).replace("primary", "second");
+    let gate = Gate::new(&config);
+    // The prompt of 400 bytes costs up to $0.40, and the answers $0.04.
+    for (model, count, expected) in [
+        ("primary", 4, 200),
+        ("second", 1, 502),
+        ("second", 4, 429),
+        // The second one answers if the first does not.
+        ("primary,second", 4, 429),
+    ] {
+        let body = json!({"model": model, "n": count, "max_tokens": 10, "messages": user(&"a".repeat(400))});
+        let got = gate.post(chat.path, &[("x-formwork-budget", "1")], &body);
+        assert_eq!(got.status, expected, "{model}, {count}: {}", got.text());
+    }
+}
+
+#[test]
+fn a_request_without_a_limit_reserves_the_longest_answer_of_the_model_or_is_refused_under_a_budget() {
+    for kind in
+        kinds().into_iter().filter(|kind| kind.name != "embeddings" && kind.provider.starts_with("openai"))
+    {
+        let mut body = kind.body("Hello", false);
+        for limit in ["max_tokens", "max_output_tokens", "options"] {
+            body.as_object_mut().unwrap().remove(limit);
+        }
+        // Limits for requests without one are sent with those that are read, and not with those that are passed on.
+        for (capabilities, is_known, fits) in [
+            ("default_max_tokens = 10", false, false),
+            ("default_max_tokens = 10, output_tokens = 1000", true, false),
+            ("default_max_tokens = 10, context_tokens = 1000", true, false),
+            ("default_max_tokens = 10, context_tokens = 1000, output_tokens = 100", true, true),
+        ] {
+            let at = format!("{}: {capabilities}", kind.name);
+            let pieces = (kind.reply)(&["Hi"], Some(Tokens { input: 5, output: 5, cached: 0 }), false);
+            let server = Server::start([kind.reply(false, pieces)]).unwrap();
+            let (ledger, secret) = ledger(900_000);
+            let config = format!("{}capabilities = {{ {capabilities} }}\n", priced(&kind, &server.url()));
+            let with_key = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+            let without = Gate::new(&config);
+            for (gate, header, refusal) in [
+                (&with_key, ("x-api-key", secret.as_str()), 403),
+                (&without, ("x-formwork-budget", "0.9"), 400),
+            ] {
+                let got = gate.post(kind.path, &[header], &body);
+                let expected = match (is_known, fits) {
+                    (false, _) => refusal,
+                    (true, false) => 429,
+                    (true, true) => 200,
+                };
+                assert_eq!(got.status, expected, "{at}: {}", got.text());
+                assert_eq!(got.text().contains("send one with the request"), !is_known, "{at}");
+            }
+            assert_eq!(server.received().len(), if fits { 2 } else { 0 }, "{at}");
+        }
     }
 }
 
@@ -558,9 +680,9 @@ fn a_client_that_leaves_before_the_head_is_charged_for_its_prompt() {
         .into_iter()
         .map(|kind| {
             let mut body = kind.body(&"word ".repeat(80), false);
-            // Without a limit of its own the reservation has 4,096 tokens.
-            // Anthropic's protocol needs it: then the target may have written so much.
-            if !kind.name.starts_with("messages") {
+            // Without a limit of its own the reservation has the 4,096 tokens of the model.
+            // Anthropic's protocol needs it, and no answer of Ollama's is limited: then the target may have written so much.
+            if kind.provider.starts_with("openai") {
                 for limit in ["max_tokens", "max_output_tokens", "max_completion_tokens", "options"] {
                     body.as_object_mut().unwrap().remove(limit);
                 }
@@ -587,7 +709,10 @@ fn a_client_that_leaves_before_the_head_is_charged_for_its_prompt() {
         let at = format!("{} at {}: {body}", kind.name, kind.provider);
         let server = Server::start([Reply::silent()]).unwrap();
         let (ledger, secret) = ledger(100_000_000);
-        let gate = gate(&kind, &server.url(), &ledger);
+        let is_openai = kind.provider.starts_with("openai");
+        let known = if is_openai { "capabilities = { output_tokens = 4096 }\n" } else { "" };
+        let config = priced(&kind, &server.url()) + known;
+        let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
         let mut socket = gate.connect();
         let bytes = request(kind.path, &[("x-api-key", &secret)], body.to_string().as_bytes());
         std::io::Write::write_all(&mut socket, &bytes).unwrap();
@@ -1117,6 +1242,39 @@ fn answers_that_break_off_put_a_target_out_of_service_and_a_deadline_does_not() 
 }
 
 #[test]
+fn a_deadline_before_the_head_puts_no_target_out_of_service_and_the_limit_of_the_service_does() {
+    let kind = kinds().swap_remove(0);
+    let with = |name: &str, value: Value| {
+        let mut body = kind.body("Hello", false);
+        body[name] = value;
+        body
+    };
+    let format = json!({"type": "json_schema", "json_schema": {"name": "p", "schema": schema()}});
+    let tools = json!([{"type": "function", "function": tool()}]);
+    for (nth, body) in
+        [kind.body("Hello", false), with("tools", tools), with("response_format", format)].iter().enumerate()
+    {
+        let server = Server::start([Reply::silent()]).unwrap();
+        let gate = Gate::new(&priced(&kind, &server.url()));
+        for deadline in ["0.000001"; 5].into_iter().chain(["0.1"; 5]) {
+            let got = gate.post(kind.path, &[("x-formwork-deadline", deadline)], body);
+            assert_eq!(got.status, 504, "{nth}: {}", got.text());
+        }
+        let ready = gate.get("/readyz");
+        assert_eq!(ready.status, 200, "{nth}: {}", ready.text());
+    }
+    let server = Server::start([Reply::silent()]).unwrap();
+    let mut limits = limits();
+    limits.timeout = Duration::from_millis(100);
+    let gate = Gate::start(targets(&priced(&kind, &server.url())).with_limits(limits));
+    // A deadline beyond the limit of the service is none.
+    for headers in [&[][..], &[("x-formwork-deadline", "60")], &[]] {
+        assert_eq!(gate.post(kind.path, headers, &kind.body("Hello", false)).status, 504);
+    }
+    assert_eq!(gate.get("/readyz").status, 503);
+}
+
+#[test]
 fn a_run_has_the_text_of_every_answer_where_texts_are_kept() {
     let tokens = Tokens { input: 9, output: 9, cached: 0 };
     let all = kinds();
@@ -1325,6 +1483,36 @@ fn a_reservation_waits_for_open_requests_and_is_refused_once_the_wait_is_over() 
         let paid = statuses.iter().filter(|status| **status == 200).count() as u64;
         assert_eq!((ledger.keys().unwrap()[0].spent, ledger.keys().unwrap()[0].held), (paid * 10_000, 0));
     }
+}
+
+#[test]
+fn a_key_that_waits_for_its_budget_takes_no_turn_from_others() {
+    let kind = &kinds()[0];
+    let pieces = (kind.reply)(&["Hi"], Some(Tokens { input: 5, output: 5, cached: 0 }), false);
+    let slow = Reply::slow(pieces.concat(), Duration::from_millis(40));
+    let server = Server::start([slow, kind.reply(false, pieces)]).unwrap();
+    let (ledger, secret) = ledger(190_000);
+    let (_, other) = ledger.add_key(NewKey::new("bob"), now()).unwrap();
+    let mut limits = limits();
+    (limits.max_concurrent, limits.budget_wait) = (2, Duration::from_secs(60));
+    let targets = targets(&priced(kind, &server.url()));
+    let gate = Gate::start(targets.with_limits(limits).with_ledger(ledger.clone()));
+    // The first one reserves more than half of the budget, and is answered slowly. The others wait.
+    let _open = [kind.path, kind.path, "/v1/messages"].map(|path| {
+        let mut socket = gate.connect();
+        let body = kind.body("Hello", false).to_string();
+        let bytes = request(path, &[("x-api-key", &secret)], body.as_bytes());
+        std::io::Write::write_all(&mut socket, &bytes).unwrap();
+        wait_until(|| !server.received().is_empty());
+        socket
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    let headers = [("x-api-key", other.reveal()), ("x-formwork-deadline", "5")];
+    let got = gate.post(kind.path, &headers, &kind.body("Hello", false));
+    assert_eq!(got.status, 200, "{}", got.text());
+    assert_eq!(server.received().len(), 2);
+    // Once the first one is answered, the others take their turns.
+    wait_until(|| server.received().len() == 4);
 }
 
 #[test]

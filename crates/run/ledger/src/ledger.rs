@@ -150,7 +150,16 @@ impl Ledger {
         &self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Committed<T> {
-        let (job, committed) = job(write);
+        self.submit_then(write, |value| value)
+    }
+
+    /// The same as [`Self::submit`]; `then` makes the value for the caller once the write is committed.
+    pub(crate) fn submit_then<T: Send + 'static, U: Send + 'static>(
+        &self,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        then: impl FnOnce(T) -> U + Send + 'static,
+    ) -> Committed<U> {
+        let (job, committed) = job(write, then);
         self.submit_job(job);
         committed
     }

@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use tokio::sync::oneshot;
 
 use crate::insert::{self, number};
+use crate::queue::Task;
 use crate::task::{Committed, Job, block_on};
 use crate::usd::{self, MAX_AMOUNT};
 use crate::{Error, KeyId, Ledger, Period, RecordId};
@@ -119,7 +120,7 @@ impl Ledger {
 
     /// Reserves the maximum cost of a call, in millionths of a US dollar, and waits until the reservation is durable. Keys without a
     /// budget are not limited, but their spending is counted. The future can be awaited in any runtime; if it is dropped
-    /// after it was first polled, the amount may stay reserved.
+    /// before its end, the amount is given back.
     ///
     /// # Errors
     /// [`ReserveError`]: the call must not be made.
@@ -143,8 +144,15 @@ impl Ledger {
         }
         let process = self.core().process().map(str::to_owned);
         let reserve = move |connection: &Connection| reserve(connection, key, amount, (run, process), now);
-        match self.submit(reserve).await {
-            Ok(reserved) => Ok(hold(Place::File(reserved?))),
+        let core = self.weak();
+        let unclaimed = move |reserved: Result<i64, ReserveError>| -> Result<_, ReserveError> {
+            let place = Place::File(reserved?);
+            let (reserved, actual, is_in_memory, done) = (amount, 0, false, None);
+            let returned = Settlement { key, place, reserved, actual, is_in_memory, core, done };
+            Ok(Unclaimed { place, returned: Some(returned) })
+        };
+        match self.submit_then(reserve, unclaimed).await {
+            Ok(reserved) => Ok(hold(reserved?.claim())),
             Err(error @ Error::Storage { .. }) => {
                 self.reserve_in_memory(key, amount, now, error).map(|()| hold(in_memory))
             }
@@ -279,6 +287,30 @@ impl Drop for Hold {
         if !self.is_settled {
             // `drop` cannot wait for the commit.
             drop(self.submit(self.amount));
+        }
+    }
+}
+
+/// A reservation in the file. It is given back unless its caller, who may have stopped waiting, claims it.
+struct Unclaimed {
+    place: Place,
+    returned: Option<Settlement>,
+}
+
+impl Unclaimed {
+    fn claim(mut self) -> Place {
+        self.returned = None;
+        self.place
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let Some(settlement) = self.returned.take()
+            && let Some(core) = settlement.core.upgrade()
+        {
+            // A closed ledger leaves the upper bound.
+            let _ = core.queue.push_task(Task::Write(Box::new(settlement)));
         }
     }
 }

@@ -19,13 +19,21 @@ pub(crate) trait Job: Send {
 }
 
 /// A write that returns a value to the waiting caller.
-struct Closure<F, T> {
+struct Closure<F, T, G, U> {
     write: Option<F>,
     value: Option<T>,
-    done: oneshot::Sender<Result<T, Error>>,
+    /// Makes the value for the caller once it is committed.
+    then: G,
+    done: oneshot::Sender<Result<U, Error>>,
 }
 
-impl<F: FnOnce(&Connection) -> rusqlite::Result<T> + Send, T: Send> Job for Closure<F, T> {
+impl<F, T, G, U> Job for Closure<F, T, G, U>
+where
+    F: FnOnce(&Connection) -> rusqlite::Result<T> + Send,
+    T: Send,
+    G: FnOnce(T) -> U + Send,
+    U: Send,
+{
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         if let Some(write) = self.write.take() {
             self.value = Some(write(connection)?);
@@ -34,18 +42,19 @@ impl<F: FnOnce(&Connection) -> rusqlite::Result<T> + Send, T: Send> Job for Clos
     }
 
     fn report(self: Box<Self>, committed: Result<(), Error>) {
-        let Self { value, done, .. } = *self;
+        let Self { value, then, done, .. } = *self;
         // An error means that the caller no longer waits.
-        let _ = done.send(committed.and_then(|()| value.ok_or(Error::Closed)));
+        let _ = done.send(committed.and_then(|()| value.map(then).ok_or(Error::Closed)));
     }
 }
 
-/// Returns a job and what waits for its end.
-pub(crate) fn job<T: Send + 'static>(
+/// Returns a job and what waits for its end. `then` makes the value for the caller from that of the write, once it is committed.
+pub(crate) fn job<T: Send + 'static, U: Send + 'static>(
     write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-) -> (Box<dyn Job>, Committed<T>) {
+    then: impl FnOnce(T) -> U + Send + 'static,
+) -> (Box<dyn Job>, Committed<U>) {
     let (done, end) = oneshot::channel();
-    (Box::new(Closure { write: Some(write), value: None, done }), Committed(end))
+    (Box::new(Closure { write: Some(write), value: None, then, done }), Committed(end))
 }
 
 /// A pending write: a future that completes when the write is durable. [`Committed::wait`] waits for it without a runtime.

@@ -97,16 +97,26 @@ impl Turn {
     pub const fn pace(&self) -> &Arc<Pace> {
         &self.pace
     }
-}
 
-impl Drop for Turn {
-    fn drop(&mut self) {
+    /// Ends the turn before it is dropped: the next request that waits gets it. A request that goes on later takes another one.
+    pub fn end(&self) {
         let mut state = self.inner.lock();
         // A turn that was given to another request is not in the list.
         if state.turns.remove(&self.number).is_some() {
             state.working -= 1;
             state.call(self.inner.max_working);
         }
+    }
+
+    /// Returns whether the turn has ended, or was given to another request.
+    pub fn has_ended(&self) -> bool {
+        !self.inner.lock().turns.contains_key(&self.number)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -267,6 +277,21 @@ mod tests {
     fn run<T>(future: impl Future<Output = T>) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(future)
+    }
+
+    #[test]
+    fn a_turn_that_is_ended_goes_to_the_next_once() {
+        run(async {
+            let queue = Queue::new(1, 100);
+            let first = queue.take("a", LONG).await.unwrap();
+            first.end();
+            let next = queue.take("b", LONG).await.unwrap();
+            first.end();
+            drop(first);
+            assert_eq!((queue.working(), next.has_ended()), (1, false));
+            next.end();
+            assert_eq!((queue.working(), next.has_ended()), (0, true));
+        });
     }
 
     #[test]

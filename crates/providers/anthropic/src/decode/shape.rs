@@ -2,7 +2,7 @@
 
 use formwork_core::Usage;
 use formwork_wire::lenient::{Count, Leaf, List, Object};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// A message: the whole response, or the content of `message_start` in a stream.
 #[derive(Default, Deserialize)]
@@ -79,6 +79,30 @@ pub(super) struct Counts {
     cache_creation_input_tokens: Count,
     cache_creation: Object<Creation>,
     output_tokens_details: Object<OutputDetails>,
+    iterations: Compacted,
+}
+
+/// The tokens of compactions of the dialogue, which are in `iterations` and in no other count.
+#[derive(Default, Clone, Copy)]
+struct Compacted(Usage);
+
+impl<'de> Deserialize<'de> for Compacted {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// An item of `iterations`.
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Iteration<'a> {
+            #[serde(borrow, rename = "type")]
+            kind: Leaf<'a>,
+            #[serde(flatten)]
+            counts: Counts,
+        }
+
+        let iterations = List::<Object<Iteration<'_>>>::deserialize(deserializer)?;
+        let all = iterations.iter().filter_map(|iteration| iteration.0.as_ref());
+        let compactions = all.filter(|iteration| iteration.kind.as_str() == Some("compaction"));
+        Ok(Self(compactions.filter_map(|it| it.counts.usage()).fold(Usage::default(), Usage::plus)))
+    }
 }
 
 /// The written tokens by lifetime.
@@ -110,6 +134,11 @@ impl Counts {
             output_tokens_details: Object(Some(OutputDetails {
                 thinking_tokens: most(|counts| counts.thinking_tokens()),
             })),
+            iterations: if later.iterations.0 == Usage::default() {
+                self.iterations
+            } else {
+                later.iterations
+            },
         }
     }
 
@@ -124,7 +153,7 @@ impl Counts {
         );
         let for_hour = self.written_for_hour().0.unwrap_or_default().min(written);
         let usage = usage.with_cached(cached_tokens).with_written(written - for_hour, for_hour);
-        Some(usage.with_reasoning(self.thinking_tokens().0.unwrap_or_default()))
+        Some(usage.with_reasoning(self.thinking_tokens().0.unwrap_or_default()).plus(self.iterations.0))
     }
 
     fn written_for_hour(self) -> Count {

@@ -127,6 +127,26 @@ fn a_refusal_says_why_and_is_no_other_text() {
 }
 
 #[test]
+fn the_tokens_of_a_compaction_count_and_those_of_other_iterations_do_not() {
+    let iterations = json!([
+        {"type": "compaction", "input_tokens": 180, "output_tokens": 35, "cache_read_input_tokens": 7},
+        {"type": "message", "input_tokens": 23, "output_tokens": 10},
+        5,
+    ]);
+    let usage = json!({"input_tokens": 23, "output_tokens": 10, "iterations": iterations});
+    let whole = json!({"content": [], "stop_reason": "end_turn", "usage": usage}).to_string();
+    let parts = stream(&[
+        json!({"type": "message_start", "message": {"usage": {"input_tokens": 23, "output_tokens": 1, "iterations": null}}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}),
+        json!({"type": "message_stop"}),
+    ]);
+    for body in [whole, parts] {
+        let counted = Usage::new(210, 45).with_cached(7);
+        assert_eq!(completion(&wire(), &call(Enforcement::None), &body).usage, counted);
+    }
+}
+
+#[test]
 fn the_cache_counts_as_input() {
     let call = call(Enforcement::None);
     let usage = json!({"input_tokens": 4, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "cache_creation": {"ephemeral_5m_input_tokens": 12, "ephemeral_1h_input_tokens": 8}, "output_tokens": 9, "output_tokens_details": {"thinking_tokens": 5}});

@@ -1,7 +1,7 @@
 //! The members of documents and chunks that the decoder reads. Leaf values have any JSON type, because servers differ.
 
 use formwork_core::Usage;
-use formwork_wire::lenient::{Amount, Count, Leaf, List, Object};
+use formwork_wire::lenient::{Amount, Count, Flag, Leaf, List, Object};
 use formwork_wire::{FunctionShape, TokenShape};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -120,6 +120,9 @@ pub(super) struct Counts {
     completion_tokens_details: Object<Details>,
     /// The cost in US dollars, which OpenRouter reports.
     cost: Amount,
+    /// Whether the cost lacks that at the vendor, which the caller's own key pays for.
+    is_byok: Flag,
+    cost_details: Object<CostDetails>,
     /// DeepSeek's name for the cached tokens of the prompt.
     prompt_cache_hit_tokens: Count,
 }
@@ -142,10 +145,22 @@ impl Counts {
         }
         let details = self.prompt_tokens_details.0.unwrap_or_default();
         let cached_tokens = details.cached_tokens.0.or(self.prompt_cache_hit_tokens.0).unwrap_or_default();
-        let usage = Usage::new(input_tokens, output_tokens).with_dollars(self.cost.0);
+        let upstream = self.cost_details.0.unwrap_or_default().upstream_inference_cost.0;
+        let cost = match self.is_byok {
+            Flag(true) => self.cost.0.zip(upstream).map(|(cost, upstream)| cost + upstream),
+            Flag(false) => self.cost.0,
+        };
+        let usage = Usage::new(input_tokens, output_tokens).with_dollars(cost);
         let usage = usage.with_written(details.cache_write_tokens.0.unwrap_or_default(), 0);
         Some(usage.with_cached(cached_tokens).with_reasoning(reasoning_tokens))
     }
+}
+
+/// OpenRouter's `cost_details`.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct CostDetails {
+    upstream_inference_cost: Amount,
 }
 
 /// `prompt_tokens_details` or `completion_tokens_details`, and the details of a Responses API's usage.

@@ -1,9 +1,12 @@
+use std::future::Future;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::thread;
 
 use formwork_core::Time;
 use formwork_ledger::{Error, Hold, Key, Ledger, NewKey, Period, ReserveError, Settings};
 use proptest::prelude::*;
+use rusqlite::Connection;
 
 use crate::given::{NOW, ledger};
 
@@ -130,6 +133,34 @@ fn a_budget_is_drawn_to_its_last_millionth_by_racing_calls() {
     ledger.flush_blocking().unwrap();
     let key = only_key(&ledger);
     assert_eq!((key.spent, key.held, key.left(NOW)), (100, 0, Some(0)));
+}
+
+#[test]
+fn a_reservation_that_nobody_waits_for_is_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = Ledger::open(&path, Settings::default()).unwrap();
+    let (key, _) = ledger.add_key(NewKey { budget: Some(100), ..NewKey::new("k") }, NOW).unwrap();
+    let polled = |amount| {
+        let mut reserved = Box::pin(ledger.reserve(key.id, amount, None, NOW));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(reserved.as_mut().poll(&mut context).is_pending());
+        reserved
+    };
+    // The caller leaves before the commit, and before it has seen its end.
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (left, late) = (polled(60), polled(40));
+    drop(left);
+    other.execute_batch("COMMIT").unwrap();
+    ledger.flush_blocking().unwrap();
+    drop(late);
+    // A settlement that is pushed meanwhile is in the next group.
+    (0..2).for_each(|_| ledger.flush_blocking().unwrap());
+    assert_eq!((only_key(&ledger).spent, only_key(&ledger).held), (0, 0));
+    let written: u32 =
+        other.query_row("SELECT count(*) FROM spending WHERE actual = 0", [], |row| row.get(0)).unwrap();
+    assert_eq!(written, 2);
 }
 
 #[tokio::test]
