@@ -425,9 +425,10 @@ impl Meter {
                 (self.reported.output, self.reported.is_last) =
                     (self.reported.output.max(Some(number)), true);
             }
-            (_, Some(usage)) => match self.depth - usage.depth {
-                depth @ 0..=1 => add(&mut usage.report, count, number, depth > 0),
-                depth @ 2..=3 => add(&mut usage.iteration, count, number, depth > 2),
+            // A line break in a text ends all documents.
+            (_, Some(usage)) => match self.depth.checked_sub(usage.depth) {
+                Some(depth @ 0..=1) => add(&mut usage.report, count, number, depth > 0),
+                Some(depth @ 2..=3) => add(&mut usage.iteration, count, number, depth > 2),
                 _ => {}
             },
             _ => {}
@@ -617,6 +618,7 @@ pub(crate) fn add_counts(document: &mut Value, others: Usage) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -761,6 +763,38 @@ mod tests {
             }
         }
     }
+
+    proptest! {
+        /// Servers send what they like, such as a line break within a text.
+        #[test]
+        fn every_sequence_of_pieces_is_read_to_its_end_and_the_same_in_any_chunking(
+            pieces in prop::collection::vec(0..PIECES.len(), 0..40), size in 1..9_usize,
+        ) {
+            let body: String = pieces.into_iter().filter_map(|piece| PIECES.get(piece).copied()).collect();
+            prop_assert_eq!(metered(&body, body.len().max(1), true), metered(&body, size, true), "{}", body);
+        }
+    }
+
+    const PIECES: [&str; 18] = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "\"",
+        "\n",
+        "\\",
+        "7",
+        "true",
+        "\"usage\":{",
+        "\"iterations\":[{",
+        "\"type\":\"compaction\"",
+        "\"input_tokens\":5",
+        "\"output_tokens\":3,",
+        "\"is_byok\":true,",
+        "\"cost_details\":{\"upstream_inference_cost\":0.5",
+    ];
 
     #[test]
     fn a_model_is_named_in_any_escapes_and_chunking() {
