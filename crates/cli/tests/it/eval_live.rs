@@ -315,20 +315,24 @@ fn a_mistake_in_a_comparison_is_named_before_a_question_and_a_change_asks_nothin
 fn the_answers_to_a_folder_stand_beside_it_however_it_is_named() {
     let test = "live-dot";
     let rows = json!({"id": 1, "input": "Total 12", "expected": {"total": 12}}).to_string();
-    let (_, schema) = (write(test, "gold.jsonl", &rows), write(test, "s.json", SCHEMA));
+    let (gold, schema) = (write(test, "gold.jsonl", &rows), write(test, "s.json", SCHEMA));
     let server = server(&["{\"total\": 12}"]);
     let of = config(test, &[("primary", &server)], "");
     let here = folder().join(test);
     let saved = folder().join("live-dot.answers.jsonl");
     let _ = fs::remove_file(&saved);
     fs::create_dir_all(here.join("inner")).unwrap();
-    for (place, gold) in [(here.clone(), "."), (here.join("inner"), ".."), (here.clone(), "../live-dot/")] {
-        let mut command = command(&["eval", gold, "--schema", &schema, "--config", &of, "--resume"]);
+    for (place, name) in [(here.clone(), "."), (here.join("inner"), ".."), (here.clone(), "../live-dot/")] {
+        let mut command = command(&["eval", name, "--schema", &schema, "--config", &of, "--resume"]);
         command.current_dir(place);
         let ran = run(command, "");
-        assert_eq!((ran.code, questions(&server)), (0, 1), "{gold}: {}", ran.stderr);
-        assert_eq!(fs::read_to_string(&saved).unwrap().lines().count(), 1, "{gold}");
+        assert_eq!((ran.code, questions(&server)), (0, 1), "{name}: {}", ran.stderr);
+        assert_eq!(fs::read_to_string(&saved).unwrap().lines().count(), 1, "{name}");
     }
+    let inner = here.join("inner");
+    let args = ["eval", &gold, "--schema", &schema, "--config", &of, "--resume", "--save"];
+    let ran = formwork(&[&args[..], &[inner.to_str().unwrap()]].concat(), "");
+    refused(&ran, 2, "cannot read");
 }
 
 #[test]

@@ -24,7 +24,7 @@ use super::{Args, digest, id_text, notes::Notes};
 use crate::commands::extract::schema::{self, Given, Marks, Usable};
 use crate::exit::Failed;
 use crate::flags::{set, usual};
-use crate::jsonl::numbered;
+use crate::jsonl::{Row, numbered};
 use crate::rows::{EvalAnswer, EvalGold};
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, terminal};
@@ -98,9 +98,12 @@ fn earlier(file: &Path, resume: bool) -> Result<HashSet<u64>, Failed> {
     if length == 0 {
         return Ok(HashSet::new());
     }
-    let rows = numbered::<EvalAnswer>(file)?.filter_map(|row| row.ok().and_then(|(_, row)| row.ok()));
-    let answered = rows.filter(|row| row.value.as_ref().is_some_and(|value| !value.is_null()));
-    Ok(answered.filter_map(|row| Some(answer(&row.configuration?, &row.id, &row.key?))).collect())
+    let answered = |(_, row): (usize, Row<EvalAnswer>)| {
+        let row = row.ok()?;
+        row.value.filter(|value| !value.is_null())?;
+        Some(answer(&row.configuration?, &row.id, &row.key?))
+    };
+    numbered(file)?.filter_map(|row| row.map(answered).transpose()).collect()
 }
 
 /// Returns the digest of an answer: its configuration, the id of its row, and its key.
