@@ -139,7 +139,7 @@ fn lists_encodings_and_columns_are_read_as_what_they_are() {
 fn every_defect_of_the_files_is_named_with_its_line_and_the_rest_is_scored() {
     let gold = "{\"id\": 1, \"expected\": {\"x\": \"a\"}, \"schema\": {\"properties\": {\"x\": {\"type\": \"number\"}}}}\n\
                 {\"id\": 2}\n{\"id\": 1, \"expected\": {}}\nnot a row\n{\"id\": 5, \"expected\": {\"x\": 1}, \"input\": \" \"}\n";
-    let answers = "{\"id\": 1, \"value\": {\"x\": \"a\"}}\n{\"id\": 9, \"value\": {}}\n{\"id\": 1, \"value\": 0}\n{\"id\": 7}\n";
+    let answers = "{\"id\": 1, \"value\": {\"x\": \"a\"}}\n{\"id\": 9, \"value\": {}}\n{\"id\": 1, \"value\": 0}\n{\"id\": 7}\n{\"id\": 2, \"value\": {}}\n";
     let [gold, answers] = files("eval-defects", gold, answers);
     let ran = formwork(&["eval", &gold, "--answers", &answers, "--json"], "");
     assert_eq!(ran.code, 1);
@@ -153,7 +153,7 @@ fn every_defect_of_the_files_is_named_with_its_line_and_the_rest_is_scored() {
         "has no answer with the id 5",
         "answers.jsonl:3: the id 1 is that of",
         "answers.jsonl:4: the row has no `value`",
-        "answers.jsonl:2: no gold row has the id of this answer",
+        "answers.jsonl:2: no gold row has the id of this answer (1 such answers)",
     ] {
         assert!(ran.stderr.contains(message), "{message}: {}", ran.stderr);
     }
@@ -161,6 +161,27 @@ fn every_defect_of_the_files_is_named_with_its_line_and_the_rest_is_scored() {
     assert_eq!(row["rows"], json!([{"id": 1, "score": 1.0}, {"id": 5, "score": 0.0}]));
     assert_eq!(row["notes"].as_array().unwrap().len(), 10);
     assert_eq!(formwork(&["eval", &gold, "--answers", &answers, "--allow-failures"], "").code, 0);
+}
+
+/// An answer to the first row alone has the member with the mistake.
+#[test]
+fn a_row_with_a_mistake_in_its_comparison_is_scored_for_no_answers() {
+    let schema = json!({"properties": {"b": {"properties": {"c": {"x-formwork-compare": "txt"}}}}});
+    let gold = json!({"id": 1, "schema": schema, "expected": {"a": 1}}).to_string()
+        + "\n{\"id\": 2, \"expected\": {\"a\": 1}}\n";
+    let other = "{\"id\": 1, \"value\": {\"a\": 1}}\n{\"id\": 2, \"value\": {\"a\": 1}}\n";
+    let [gold, answers] =
+        files("eval-compare", &gold, &other.replacen("1}}", "1, \"b\": {\"c\": \"x\"}}}", 1));
+    let first = folder().join("eval-compare-first.jsonl");
+    fs::write(&first, other).unwrap();
+    let first = first.to_str().unwrap();
+    let ran = formwork(&["eval", &gold, "--answers", first, "--answers", &answers, "--json"], "");
+    let says =
+        "gold.jsonl:1: #/properties/b/properties/c/x-formwork-compare: `x-formwork-compare` is \"txt\"";
+    assert!(ran.code == 1 && ran.stderr.contains(says), "{}", ran.stderr);
+    for set in ran.rows()[0]["configurations"].as_array().unwrap() {
+        assert_eq!(set["rows"], json!([{"id": 2, "score": 1.0}]), "{set}");
+    }
 }
 
 #[test]

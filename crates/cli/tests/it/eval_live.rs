@@ -6,7 +6,7 @@ use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
 use super::config::of_text;
-use super::{against_schema, folder, formwork, refused};
+use super::{against_schema, command, folder, formwork, refused, run};
 
 const SCHEMA: &str = r#"{"type": "object", "properties": {"total": {"type": "number"}, "by": {"type": ["string", "null"]}}, "required": ["total"]}"#;
 const CSV: &str = "id,input,expected.total,expected.by\n1,\"Total 12, by Ada\",12,Ada\n2,Total 7,7,\n3,Total 9 by 34,9,34\n";
@@ -202,6 +202,139 @@ fn rows_beyond_the_budget_are_not_asked_and_not_scored() {
     assert!(ran.stderr.contains("--resume continues"), "{}", ran.stderr);
 }
 
+/// The answers of the first evaluation are paid for, whatever the second one may cost.
+#[test]
+fn rows_that_were_answered_before_the_budget_ended_are_scored() {
+    let test = "live-answered";
+    let (gold, schema) = (write(test, "gold.csv", CSV), write(test, "s.json", SCHEMA));
+    let one =
+        server(&["{\"total\": 12, \"by\": \"Ada\"}", "{\"total\": 7}", "{\"total\": 9, \"by\": \"34\"}"]);
+    let other = server(&["{\"total\": 12}"; 3]);
+    let of = config(test, &[("one", &one), ("other", &other)], "price = { input = 1.0, output = 1.0 }");
+    let saved = write(test, "saved.jsonl", "");
+    let args = ["eval", &gold, "--schema", &schema, "--config", &of, "--save", &saved, "--json", "--resume"];
+    let run = |more: &[&str]| formwork(&[&args[..], &["--provider", "one"], more].concat(), "");
+    assert_eq!(run(&[]).code, 0);
+    let ran = run(&["--provider", "other", "--max-cost", "0.0000001"]);
+    assert_eq!((ran.code, questions(&one), questions(&other)), (1, 3, 0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("3 rows have no answer of other and are not scored"), "{}", ran.stderr);
+    let first = &ran.rows()[0]["configurations"][0];
+    assert_eq!((&first["score"], first["rows"].as_array().unwrap().len()), (&json!(1.0), 3), "{first}");
+}
+
+#[test]
+fn earlier_answers_are_reported_although_the_other_rows_cannot_be_asked() {
+    let test = "live-earlier";
+    let (gold, schema) = (write(test, "gold.csv", CSV), write(test, "s.json", SCHEMA));
+    let answers = ["{\"total\": 12, \"by\": \"Ada\"}", "{\"total\": 7}"].map(of_text);
+    let server = Server::start(answers.into_iter().chain([503; 20].map(Reply::status))).unwrap();
+    let of = config(test, &[("primary", &server)], "");
+    let saved = write(test, "saved.jsonl", "");
+    let run = |gold: &str, schema: &[&str]| {
+        let args = ["eval", gold, "--config", &of, "--save", &saved, "--json", "--resume", "--retries", "0"];
+        let ran = formwork(&[&args[..], schema].concat(), "");
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert_eq!(ran.rows()[0]["rows"].as_array().unwrap().len(), 2, "{}", ran.stderr);
+        ran.stderr
+    };
+    let with_schema = ["--schema", schema.as_str()];
+    run(&gold, &with_schema);
+    let stderr = run(&gold, &with_schema);
+    assert!(stderr.contains("--resume continues with them"), "{stderr}");
+    // The schema of the third row cannot be used.
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let row = |id: &str, input: &str, schema: &Value, expected: Value| {
+        format!("{}\n", json!({"id": id, "input": input, "schema": schema, "expected": expected}))
+    };
+    let rows = row("1", "Total 12, by Ada", &schema, json!({"total": 12, "by": "Ada"}))
+        + &row("2", "Total 7", &schema, json!({"total": 7}))
+        + &row("3", "Total 9", &json!({"type": "nonsense"}), json!({"total": 9}));
+    let asked = questions(&server);
+    let stderr = run(&write(test, "gold.jsonl", &rows), &[]);
+    assert!(stderr.contains("the row \"3\" is not asked"), "{stderr}");
+    assert_eq!(questions(&server), asked);
+}
+
+#[test]
+fn rows_that_cannot_be_scored_are_not_asked() {
+    let test = "live-unscored";
+    let gold = "id,input,expected\n1,Total 12,\"{\"\"total\"\": 12}\"\n2,Total 7,\n1,Total 9,\"{\"\"total\"\": 9}\"\n";
+    let (gold, schema) = (write(test, "gold.csv", gold), write(test, "s.json", SCHEMA));
+    let server = server(&["{\"total\": 12}"; 3]);
+    let of = config(test, &[("primary", &server)], "");
+    let saved = write(test, "saved.jsonl", "");
+    let ran =
+        formwork(&["eval", &gold, "--schema", &schema, "--config", &of, "--save", &saved, "--json"], "");
+    assert_eq!(
+        (ran.code, questions(&server), &ran.rows()[0]["score"]),
+        (1, 1, &json!(1.0)),
+        "{}",
+        ran.stderr
+    );
+    let notes = ran.rows()[0]["notes"].as_array().unwrap().clone();
+    let says = [
+        "gold.csv:3: the row has no `expected`: it is not scored",
+        "gold.csv:4: the id \"1\" is that of an earlier row: it is not scored",
+    ];
+    assert!(notes.iter().zip(says).all(|(note, says)| note.as_str().unwrap().ends_with(says)), "{notes:?}");
+    assert_eq!(notes.len(), 2, "{notes:?}");
+}
+
+/// Only the scores depend on a comparison.
+#[test]
+fn a_mistake_in_a_comparison_is_named_before_a_question_and_a_change_asks_nothing_again() {
+    let test = "live-compare";
+    let gold = write(test, "gold.csv", CSV);
+    let server =
+        server(&["{\"total\": 12.4, \"by\": \"Ada\"}", "{\"total\": 7}", "{\"total\": 9, \"by\": \"34\"}"]);
+    let of = config(test, &[("primary", &server)], "");
+    let saved = write(test, "saved.jsonl", "");
+    let run = |how: Value| {
+        let mut schema: Value = serde_json::from_str(SCHEMA).unwrap();
+        schema["properties"]["total"]["x-formwork-compare"] = how;
+        let schema = write(test, "s.json", &schema.to_string());
+        let args =
+            ["eval", &gold, "--schema", &schema, "--config", &of, "--save", &saved, "--json", "--resume"];
+        (formwork(&args, ""), questions(&server))
+    };
+    let (ran, asked) = run(json!("nmber"));
+    refused(&ran, 2, "s.json: #/properties/total/x-formwork-compare: `x-formwork-compare` is \"nmber\"");
+    assert_eq!(asked, 0);
+    let contract = json!({"schema": {"properties": {"total": {"x-formwork-compare": "nmber"}}}}).to_string();
+    let contract = write(test, "contract.yaml", &contract);
+    let ran = formwork(&["eval", &gold, "--contract", &contract, "--config", &of, "--save", &saved], "");
+    assert!(ran.code == 2 && ran.stderr.contains("contract.yaml: #/properties/total/"), "{}", ran.stderr);
+    for (how, is_right) in [(json!("number"), false), (json!({"as": "number", "tolerance": 0.5}), true)] {
+        let (ran, asked) = run(how);
+        assert_eq!((ran.code, asked, ran.rows()[0]["score"] == 1.0), (0, 3, is_right), "{}", ran.stderr);
+    }
+}
+
+/// The names `.` and `..` are those of other folders.
+#[test]
+fn the_answers_to_a_folder_stand_beside_it_however_it_is_named() {
+    let test = "live-dot";
+    let rows = json!({"id": 1, "input": "Total 12", "expected": {"total": 12}}).to_string();
+    let (gold, schema) = (write(test, "gold.jsonl", &rows), write(test, "s.json", SCHEMA));
+    let server = server(&["{\"total\": 12}"]);
+    let of = config(test, &[("primary", &server)], "");
+    let here = folder().join(test);
+    let saved = folder().join("live-dot.answers.jsonl");
+    let _ = fs::remove_file(&saved);
+    fs::create_dir_all(here.join("inner")).unwrap();
+    for (place, name) in [(here.clone(), "."), (here.join("inner"), ".."), (here.clone(), "../live-dot/")] {
+        let mut command = command(&["eval", name, "--schema", &schema, "--config", &of, "--resume"]);
+        command.current_dir(place);
+        let ran = run(command, "");
+        assert_eq!((ran.code, questions(&server)), (0, 1), "{name}: {}", ran.stderr);
+        assert_eq!(fs::read_to_string(&saved).unwrap().lines().count(), 1, "{name}");
+    }
+    let inner = here.join("inner");
+    let args = ["eval", &gold, "--schema", &schema, "--config", &of, "--resume", "--save"];
+    let ran = formwork(&[&args[..], &[inner.to_str().unwrap()]].concat(), "");
+    refused(&ran, 2, "cannot read");
+}
+
 #[test]
 fn a_server_that_is_down_is_no_provider_and_costs_no_answer() {
     let test = "live-down";
@@ -290,6 +423,35 @@ fn a_calibration_is_fitted_on_several_files_of_answers_and_too_few_values_are_an
     // A configuration without a wrong value has nothing to fit.
     let ran = formwork(&["eval", &gold, "--answers", &one, "--answers", &other, "--calibrate", &file], "");
     assert!(ran.code == 2 && ran.stderr.contains("too few to calibrate"), "{}", ran.stderr);
+}
+
+#[test]
+fn rows_without_a_text_are_left_out_of_a_calibration_unless_no_row_has_one() {
+    let test = "calibrate-texts";
+    let (mut gold, mut without, mut answers) = (String::new(), String::new(), String::new());
+    for id in 0..201 {
+        let mut row = json!({"id": id, "expected": {"a": id}});
+        without += &format!("{row}\n");
+        if id > 0 {
+            row["input"] = json!(format!("It is {id}."));
+        }
+        gold += &format!("{row}\n");
+        answers +=
+            &format!("{}\n", json!({"id": id, "value": {"a": if id % 4 == 0 { id + 1000 } else { id }}}));
+    }
+    let answers = write(test, "answers.jsonl", &answers);
+    let file = write(test, "calibration.json", "");
+    for (gold, evidence, documents, says) in [
+        (&gold, true, 200, "1 rows without a text are left out of the calibration"),
+        (&without, false, 201, "the calibration is without evidence: `formwork extract` cannot use it"),
+    ] {
+        let gold = write(test, "gold.jsonl", gold);
+        let ran = formwork(&["eval", &gold, "--answers", &answers, "--calibrate", &file, "--json"], "");
+        assert!(ran.code == 0 && ran.stderr.contains(says), "{}", ran.stderr);
+        let written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let fitted = &written["calibrations"][0];
+        assert_eq!((&fitted["evidence"], &fitted["documents"]), (&json!(evidence), &json!(documents)));
+    }
 }
 
 /// A converted value has half of its score in `extract`: a calibration is fitted on the same scores.

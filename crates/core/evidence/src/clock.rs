@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::date::words_of;
+use crate::date::{Date, words_of};
 use crate::index::Index;
 use crate::numeral::Range;
 use crate::text::size;
@@ -16,6 +16,8 @@ pub(crate) struct Time {
     /// Minutes since midnight.
     minutes: i32,
     second: i32,
+    /// The part of a second, which evidence ignores.
+    millis: i32,
     /// The zone in minutes, so that a text may state the same instant in another one; `None` if it is not stated.
     zone: Option<i32>,
 }
@@ -58,7 +60,7 @@ fn zones(text: &str) -> Option<(Vec<i32>, &str)> {
 }
 
 /// Reads the offset of a time zone in minutes: `+02:00`, `+0200`, `+02` or `+2`; at most 14 hours.
-pub(crate) fn offset(text: &str) -> Option<i32> {
+fn offset(text: &str) -> Option<i32> {
     let digits = text.strip_prefix(['+', '-'])?;
     let (hours, minutes) = match digits.split_once(':') {
         None if digits.len() == 4 => digits.split_at(2),
@@ -78,29 +80,37 @@ const MINUTES: [&str; 3] = ["min", "分", "\u{1107}\u{116e}\u{11ab}"];
 const NOON: [&str; 6] = ["noon", "midday", "mittag", "mittags", "midi", "mediodi\u{301}a"];
 
 impl Time {
-    /// Reads a time such as `14:30`, `T14:30:00.000Z` or `2:30 pm`; `None` for another text, and for one with more than a time.
+    /// Reads a time such as `14:30`, `T14:30:00.000Z`, `T143000Z` or `2:30 pm`; `None` for another text, and for one with more than a time.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let words = words_of(text);
         let mut words = words.iter().map(|(word, gap, end)| (word.as_str(), *gap, *end)).peekable();
-        words.next_if(|(word, ..)| *word == "t");
+        let mark = words.next_if(|(word, ..)| matches!(*word, "t" | "at"));
         let number =
             |word: &str, max: i32| word.parse().ok().filter(|number| word.len() <= 2 && *number <= max);
         let (word, mut gap, mut end) = words.next()?;
-        let hour = number(word, 24)?;
-        let (mut minute, mut second, is_whole) = (0, 0, gap != ":");
-        if let Some(next) = words.next_if(|_| gap == ":") {
+        // ISO 8601 has a notation without colons.
+        let is_basic = matches!(mark, Some(("t", ..))) && matches!(word.len(), 4 | 6);
+        let hour = number(if is_basic { word.get(..2)? } else { word }, 24)?;
+        let (mut minute, mut second, mut millis) = (0, None, 0);
+        let is_whole = gap != ":" && !is_basic;
+        if is_basic {
+            minute = number(word.get(2..4)?, 59)?;
+            if word.len() == 6 {
+                second = Some(number(word.get(4..)?, 60)?);
+            }
+        } else if let Some(next) = words.next_if(|_| gap == ":") {
             minute = number(next.0, 59).filter(|_| next.0.len() == 2)?;
             (_, gap, end) = next;
             if let Some(next) = words.next_if(|_| gap == ":") {
-                second = number(next.0, 60)?;
+                second = Some(number(next.0, 60)?);
                 (_, gap, end) = next;
-                // A part of a second is no part of other notations.
-                if let Some(next) =
-                    words.next_if(|(word, ..)| gap == "." && word.bytes().all(|c| c.is_ascii_digit()))
-                {
-                    end = next.2;
-                }
             }
+        }
+        // A part of a second is no part of other notations.
+        let has_part = second.is_some() && matches!(gap, "." | ",");
+        if let Some(next) = words.next_if(|(word, ..)| has_part && word.bytes().all(|c| c.is_ascii_digit())) {
+            millis = format!("{:0<3}", next.0).get(..3)?.parse().ok()?;
+            end = next.2;
         }
         let half = words.next_if(|(word, ..)| matches!(*word, "am" | "pm"));
         let hour = match half {
@@ -115,7 +125,15 @@ impl Time {
             None if !rest.contains(char::is_alphanumeric) => None,
             _ => return None,
         };
-        Some(Self { minutes: hour * 60 + minute, second, zone })
+        Some(Self { minutes: hour * 60 + minute, second: second.unwrap_or_default(), millis, zone })
+    }
+
+    /// Returns the time on a date, with its minute, second and millisecond: in UTC if `in_utc`, else as it is stated. `None` if the zone
+    /// leads to another day and the date is incomplete.
+    pub(crate) fn on(self, date: Date, in_utc: bool) -> Option<(Date, [i32; 3])> {
+        let minutes = self.minutes - self.zone.filter(|_| in_utc).unwrap_or_default();
+        let day = 24 * 60;
+        Some((date.before(-minutes.div_euclid(day))?, [minutes.rem_euclid(day), self.second, self.millis]))
     }
 
     pub(crate) const fn has_zone(self) -> bool {

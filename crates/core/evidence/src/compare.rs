@@ -1,13 +1,12 @@
 //! The comparison of values.
 
 use formwork_json::{Segment, compare, is_same};
-use formwork_keywords::{item, parts, target};
+use formwork_keywords::{find, item, parts, target};
 use serde_json::{Value, json};
-use time::{Date, Month, PrimitiveDateTime, Time, UtcOffset};
 
-use crate::clock::offset;
-use crate::date::dates;
-use crate::decimal::readings;
+use crate::clock::Time;
+use crate::date::{Date, dates};
+use crate::decimal::{Decimal, agree, amount};
 use crate::text::{exactly, plain};
 
 /// The member of a schema that states how values are compared.
@@ -31,15 +30,16 @@ pub const KEYWORD: &str = "x-formwork-compare";
 pub enum Compare {
     /// `exact`: equal JSON values. Numbers are equal by value.
     Exact,
-    /// `number`: numbers, also in texts, that differ by at most `tolerance` (default: 0.000001).
+    /// `number`: numbers, also in texts and with a currency or `%`, that differ by at most `tolerance`. Two units that differ make them
+    /// different.
     Number {
-        /// The maximum difference.
-        tolerance: f64,
+        /// The maximum difference; `None`: 0.000001, multiplied by the larger number if that is below 1.
+        tolerance: Option<f64>,
     },
     /// `date`: texts that state the same date in any notation. Other texts are compared as by [`Text`](Self::Text).
     Date,
-    /// `date-time`: texts that state the same instant, or the same date and time of day without a zone. Without a time in both it
-    /// is as [`Date`](Self::Date); a time in one of them alone makes them different.
+    /// `date-time`: texts that state the same instant in any notation, or the same date and time of day without a zone. Without a time
+    /// in both it is as [`Date`](Self::Date); a time in one of them alone makes them different.
     DateTime,
     /// `text`: texts without their case, white space and punctuation. Symbols, decimal marks and the sign of a number count.
     Text,
@@ -51,7 +51,7 @@ pub enum Compare {
 
 impl Compare {
     /// The comparison of numbers by default.
-    pub const NUMBER: Self = Self::Number { tolerance: 1e-6 };
+    pub const NUMBER: Self = Self::Number { tolerance: None };
 
     /// Parses a value of `x-formwork-compare`.
     ///
@@ -73,8 +73,7 @@ impl Compare {
         };
         match (name, tolerance) {
             ("exact", None) => Ok(Self::Exact),
-            ("number", None) => Ok(Self::NUMBER),
-            ("number", Some(tolerance)) => Ok(Self::Number { tolerance }),
+            ("number", tolerance) => Ok(Self::Number { tolerance }),
             ("date", None) => Ok(Self::Date),
             ("date-time", None) => Ok(Self::DateTime),
             ("text", None) => Ok(Self::Text),
@@ -82,6 +81,18 @@ impl Compare {
             ("list", None) => Ok(Self::List),
             _ => Err(error()),
         }
+    }
+
+    /// Removes `x-formwork-compare` from a schema and all schemas in it. The rest does not depend on how answers are compared.
+    ///
+    /// # Errors
+    /// The location and the message of [`parse`](Self::parse) for the first invalid value.
+    pub fn take(schema: &mut Value) -> Result<(), String> {
+        while let Some(at) = find(schema, |schema| schema.get(KEYWORD).is_some()) {
+            let stated = schema.pointer_mut(&at).and_then(|schema| schema.as_object_mut()?.remove(KEYWORD));
+            Self::parse(&stated.unwrap_or_default()).map_err(|error| format!("#{at}/{KEYWORD}: {error}"))?;
+        }
+        Ok(())
     }
 
     /// Returns the comparison that a schema states for its values, also in `allOf` and variants: `x-formwork-compare`, else `date` and
@@ -124,26 +135,29 @@ impl Compare {
                     && one.iter().zip(other).all(|(one, other)| self.is_equal(one, other))
             }
             (Self::Exact, ..) => is_same(expected, answer),
-            (Self::Number { tolerance }, ..) => match (numbers(expected), numbers(answer)) {
+            (Self::Number { tolerance }, ..) => match (amounts(expected), amounts(answer)) {
                 // A double does not tell apart long integers.
                 _ if let (Some(one), Some(other)) = (integer(expected), integer(answer)) => {
-                    one.abs_diff(other) as f64 <= tolerance
+                    one.abs_diff(other) as f64 <= tolerance.unwrap_or_default()
                 }
-                (one, other) if one.is_empty() || other.is_empty() => Self::Text.is_equal(expected, answer),
-                (one, other) => {
-                    one.iter().any(|one| other.iter().any(|other| is_near(*one, *other, tolerance)))
+                ((one, _), (other, _)) if one.is_empty() || other.is_empty() => {
+                    Self::Text.is_equal(expected, answer)
+                }
+                ((one, units), (other, others)) => {
+                    let is_any = |one: &f64| other.iter().any(|other| is_near(*one, *other, tolerance));
+                    agree(&units, &others) && one.iter().any(is_any)
                 }
             },
-            (Self::DateTime, Value::String(one), Value::String(other))
-                if has_time(one) || has_time(other) =>
-            {
-                match (Instant::of(one), Instant::of(other)) {
-                    (Some(one), Some(other)) => one.is_same(other),
-                    (None, None) => exactly(one) == exactly(other),
-                    _ => false,
+            (Self::DateTime, Value::String(one), Value::String(other)) => {
+                match (instant(one), instant(other)) {
+                    (Some(one), Some(other)) => is_same_instant(&one, &other),
+                    (None, None) if !one.contains(':') && !other.contains(':') => {
+                        Self::Date.is_equal(expected, answer)
+                    }
+                    _ => exactly(one) == exactly(other),
                 }
             }
-            (Self::Date | Self::DateTime, Value::String(one), Value::String(other)) => {
+            (Self::Date, Value::String(one), Value::String(other)) => {
                 let ((dates_of_one, rest), (dates_of_other, other_rest)) = (dates(one), dates(other));
                 if dates_of_one.is_empty() || dates_of_other.is_empty() {
                     return plain(one) == plain(other);
@@ -157,70 +171,24 @@ impl Compare {
                 let is_fraction = one.is_f64() || other.is_f64();
                 compare(one, other).is_eq()
                     || is_fraction
-                        && is_near(one.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN), 1e-6)
+                        && is_near(one.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN), None)
             }
             _ => is_same(expected, answer),
         }
     }
 }
 
-/// A date with a time of day.
-#[derive(Debug, Clone, Copy)]
-struct Instant {
-    local: PrimitiveDateTime,
-    /// The zone; `None` if it is not stated.
-    zone: Option<UtcOffset>,
+/// Returns the dates that a text may be, with the time of day after them; `None` for another text.
+fn instant(text: &str) -> Option<(Vec<Date>, Time)> {
+    let (dates, rest) = dates(text.trim());
+    Time::of(rest).filter(|_| !dates.is_empty()).map(|time| (dates, time))
 }
 
-impl Instant {
-    /// Reads a date and time as RFC 3339 and ISO 8601 write them, also with a space between them, without seconds or without a zone.
-    fn of(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let (date, time) = (text.get(..10)?, text.get(11..)?);
-        let [year, month, day] = numbers_of(date, '-')?;
-        let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
-        let date = Date::from_calendar_date(year.into(), month, u8::try_from(day).ok()?).ok()?;
-        let (clock, zone) = match time.find(['Z', 'z', '+', '-']) {
-            None => (time, None),
-            Some(at) => (time.get(..at)?.trim_end(), Some(zone_of(time.get(at..)?)?)),
-        };
-        let (whole, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, "0"));
-        let [hour, minute, second] =
-            numbers_of(whole, ':').or_else(|| numbers_of(&format!("{whole}:00"), ':'))?;
-        let [hour, minute, second] =
-            [u8::try_from(hour).ok()?, u8::try_from(minute).ok()?, u8::try_from(second).ok()?];
-        let millis = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-        let time = Time::from_hms_milli(hour, minute, second, millis).ok()?;
-        let is_between = matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' '));
-        is_between.then_some(Self { local: PrimitiveDateTime::new(date, time), zone })
-    }
-
-    fn is_same(self, other: Self) -> bool {
-        match (self.zone, other.zone) {
-            (Some(one), Some(two)) => self.local.assume_offset(one) == other.local.assume_offset(two),
-            _ => self.local == other.local,
-        }
-    }
-}
-
-/// Returns three numbers of digits alone.
-fn numbers_of(text: &str, between: char) -> Option<[u16; 3]> {
-    let number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok())?;
-    let numbers: Option<Vec<u16>> = text.split(between).map(number).collect();
-    numbers?.try_into().ok()
-}
-
-/// Returns a zone: `Z`, `+02:00`, `+0200`, `+02` or `+2`.
-fn zone_of(text: &str) -> Option<UtcOffset> {
-    if text.eq_ignore_ascii_case("z") {
-        return Some(UtcOffset::UTC);
-    }
-    UtcOffset::from_whole_seconds(offset(text)? * 60).ok()
-}
-
-/// Returns whether a text has a time of day after a date.
-fn has_time(text: &str) -> bool {
-    text.contains(':')
+/// Returns whether two instants may be the same. Without a zone of both, the local times are compared.
+fn is_same_instant((one, time): &(Vec<Date>, Time), (other, other_time): &(Vec<Date>, Time)) -> bool {
+    let in_utc = time.has_zone() && other_time.has_zone();
+    let mut instants = one.iter().filter_map(|date| time.on(*date, in_utc));
+    instants.any(|one| other.iter().any(|date| other_time.on(*date, in_utc) == Some(one)))
 }
 
 /// Returns a schema, and the ones that it refers to and combines.
@@ -253,19 +221,23 @@ fn integer(value: &Value) -> Option<i128> {
     }
 }
 
-fn numbers(value: &Value) -> Vec<f64> {
+/// Returns the numbers that a value may be, with the units of a text.
+fn amounts(value: &Value) -> (Vec<f64>, Vec<&'static str>) {
     match value {
-        Value::Number(number) => number.as_f64().into_iter().collect(),
-        Value::String(text) => readings(text).into_iter().map(crate::decimal::Decimal::as_f64).collect(),
-        _ => Vec::new(),
+        Value::Number(number) => (number.as_f64().into_iter().collect(), Vec::new()),
+        Value::String(text) => {
+            let (values, units) = amount(text.trim());
+            (values.into_iter().map(Decimal::as_f64).collect(), units)
+        }
+        _ => <_>::default(),
     }
 }
 
 /// Returns whether two numbers differ by at most a tolerance. The tolerance is inclusive although sums of binary fractions are
 /// inexact.
-fn is_near(one: f64, other: f64, tolerance: f64) -> bool {
-    let slack = f64::EPSILON * 8.0 * one.abs().max(other.abs());
-    (one - other).abs() <= tolerance + slack
+fn is_near(one: f64, other: f64, tolerance: Option<f64>) -> bool {
+    let larger = one.abs().max(other.abs());
+    (one - other).abs() <= tolerance.unwrap_or(1e-6 * larger.min(1.0)) + f64::EPSILON * 8.0 * larger
 }
 
 /// Returns the schema of a member or an item, through references, `allOf` and variants; `None` if the schema does not describe it. A

@@ -236,8 +236,23 @@ pub(crate) fn agree(units: &[&str], others: &[&str]) -> bool {
     units.is_empty() || others.is_empty() || units.iter().any(|unit| others.contains(unit))
 }
 
+/// Returns the values that a text may have as a number, as [`readings`] does, also beside a currency or `%`; and its units.
+pub(crate) fn amount(text: &str) -> (Vec<Decimal>, Vec<&'static str>) {
+    // The sign may stand before the currency.
+    let unsigned =
+        text.strip_prefix(['-', '\u{2212}']).filter(|rest| !rest.starts_with(|c| digit(c).is_some()));
+    let outer = unsigned.and_then(without_unit);
+    let numeral = outer.or_else(|| without_unit(text)).unwrap_or(text);
+    let mut values = readings(numeral);
+    if outer.is_some() {
+        values.iter_mut().for_each(|value| *value = value.negated());
+    }
+    let at = text.find(numeral).unwrap_or_default();
+    (values, units(text, at, at + numeral.len()))
+}
+
 /// Returns a text without a currency at its start or end, and without a percent sign at its end; `None` if it has neither.
-pub(crate) fn without_unit(text: &str) -> Option<&str> {
+fn without_unit(text: &str) -> Option<&str> {
     let is_number = |c: char| digit(c).is_some() || matches!(c, '-' | '\u{2212}' | '(' | '+');
     let start = text.find(is_number)?;
     let end = text.rfind(|c| digit(c).is_some() || matches!(c, ')' | '-'))?;

@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use crate::Status;
 use crate::clock::Time;
 use crate::date::{Date, dates_in, words_of};
-use crate::decimal::{Decimal, agree, currency_notations, minus, readings, separator, units, without_unit};
+use crate::decimal::{Decimal, agree, amount, currency_notations, minus, separator, units};
 use crate::index::Index;
 use crate::numeral::Range;
 use crate::text::{digit, exactly, has_clitics, offset, plain, signs_after, size};
@@ -92,17 +92,17 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
             places.extend(found.iter().flat_map(|date| of_date(Date(0, date.1, date.2), 0.45)));
         }
     }
-    if places.is_empty() && found.is_empty() {
+    // `T1030` alone may be anything.
+    let is_code = text.starts_with(['T', 't']) && !text.contains(':');
+    if places.is_empty() && found.is_empty() && !is_code {
         let times = Time::of(text).map(|time| index.times(time)).unwrap_or_default();
         places.extend(times.into_iter().map(|range| Place::new(range, Status::Normalised, 0.9)));
     }
     if !places.is_empty() {
         return places;
     }
-    let numeral = without_unit(text).unwrap_or(text);
-    let at = text.find(numeral).unwrap_or_default();
-    let own = units(text, at, at + numeral.len());
-    let found = readings(numeral).into_iter().flat_map(|value| numerals(index, value, ""));
+    let (values, own) = amount(text);
+    let found = values.into_iter().flat_map(|value| numerals(index, value, ""));
     let other = |range: Range| units(&index.text, size(range.start), size(range.end));
     places.extend(found.filter(|place| agree(&own, &other(place.range))));
     for name in currency_notations(text) {

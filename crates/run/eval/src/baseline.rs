@@ -41,11 +41,12 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Compares the scores of a baseline with later ones; `None` if they have no document in common. `seed` determines the resamples.
+    /// Compares the scores of a baseline with later ones; `None` if they have no document in common. Of documents
+    /// with the same id, one is compared. `seed` determines the resamples.
     pub fn new(baseline: &Rows, rows: &Rows, seed: u64) -> Option<Self> {
-        let known: HashMap<&str, f64> = baseline.texts().collect();
+        let mut known: HashMap<&str, f64> = baseline.texts().collect();
         let pairs: Vec<(f64, f64)> =
-            rows.texts().filter_map(|(id, score)| Some((*known.get(id)?, score))).collect();
+            rows.texts().filter_map(|(id, score)| Some((known.remove(id)?, score))).collect();
         let differences: Vec<f64> = pairs.iter().map(|(before, now)| now - before).collect();
         let count = pairs.len() as f64;
         let resampled =
@@ -61,7 +62,7 @@ impl Baseline {
             better: of(|difference| *difference > 0.0),
             worse: of(|difference| *difference < 0.0),
             equal: of(|difference| *difference == 0.0),
-            not_compared: known.len() + rows.len() - 2 * pairs.len(),
+            not_compared: baseline.len() + rows.len() - 2 * pairs.len(),
         })
     }
 

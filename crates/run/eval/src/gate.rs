@@ -7,6 +7,9 @@ use formwork_json::PathPattern;
 
 use crate::{GateResult, Report, Tally};
 
+/// The difference from the minimum that is no difference.
+const SLACK: f64 = 1e-9;
+
 /// A condition on the score or the accuracy of a path: `score >= 0.95`, `$.total >= 0.98`, `$.lines > 0.9`.
 ///
 /// A path means all leaves at it and below it.
@@ -82,7 +85,9 @@ impl Gate {
                 all.accuracy().ok_or_else(known)?
             }
         };
-        let ok = if self.strict { value > self.minimum } else { value >= self.minimum };
+        // A mean of binary fractions is inexact.
+        let above = value - self.minimum;
+        let ok = if self.strict { above > SLACK } else { above >= -SLACK };
         Ok(GateResult { gate: self.to_string(), value, ok })
     }
 }

@@ -105,7 +105,7 @@ impl Answers {
     fn is_old(&self, row: &EvalAnswer) -> bool {
         let configuration = row.configuration.as_deref().unwrap_or_default();
         let present = self.keys.get(&digest(&format!("{configuration}\n{}", id_text(&row.id))));
-        // A row that was not come to, because the budget was used up, has no present question.
+        // An answer to a row that the gold no longer has is no answer to a present question.
         present.is_none_or(|present| row.key.as_deref().is_none_or(|key| digest(key) != *present))
     }
 

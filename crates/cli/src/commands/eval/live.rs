@@ -1,5 +1,6 @@
 //! Asks models for the answers, and appends each to a file, from which a later run continues.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -12,6 +13,7 @@ use formwork::providers::Providers;
 use formwork_batch as batch;
 use formwork_core::{Error, ErrorKind, Outcome, Usage};
 use formwork_eval::Effort;
+use formwork_evidence::Compare;
 use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
 use formwork_ledger::Recorder;
 use futures_util::{StreamExt as _, stream};
@@ -22,7 +24,7 @@ use super::{Args, digest, id_text, notes::Notes};
 use crate::commands::extract::schema::{self, Given, Marks, Usable};
 use crate::exit::Failed;
 use crate::flags::{set, usual};
-use crate::jsonl::numbered;
+use crate::jsonl::{Row, numbered};
 use crate::rows::{EvalAnswer, EvalGold};
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, terminal};
@@ -46,13 +48,17 @@ pub(super) fn ask(args: &Args, providers: &Providers, notes: &mut Notes) -> Resu
             "the gold is read twice, so it has to be a file or a folder: standard input cannot be used with --model and --provider",
         ));
     }
-    let file = args.save.clone().unwrap_or_else(|| args.gold.with_extension("answers.jsonl"));
+    let file = match &args.save {
+        Some(file) => file.clone(),
+        None => named(&args.gold)?.with_extension("answers.jsonl"),
+    };
     let done = earlier(&file, args.resume)?;
     let cancel = CancellationToken::new();
     let end = interrupt::run(&cancel, async {
         let configurations = configurations(args, providers).await?;
         let names = configurations.iter().map(|one| one.name.clone()).collect();
-        let asking = Asking { args, providers, cancel: &cancel, done, keys: Keys::new(), configurations };
+        let asking =
+            Asking { args, providers, cancel: &cancel, done, keys: Keys::new(), found: 0, configurations };
         let (keys, stopped) = asking.run(&file, notes).await?;
         Ok((Recorded { file: file.clone(), names, keys: Rc::new(keys) }, stopped))
     });
@@ -72,6 +78,14 @@ pub(super) fn ask(args: &Args, providers: &Providers, notes: &mut Notes) -> Resu
     }
 }
 
+/// Returns the gold with its name, which `.` and `..` lack.
+fn named(gold: &Path) -> Result<PathBuf, Failed> {
+    if gold.file_name().is_some() {
+        return Ok(gold.to_owned());
+    }
+    gold.canonicalize().map_err(|error| Failed::usage(format!("cannot read {}: {error}", gold.display())))
+}
+
 /// Returns the digests of the answers that a file has already.
 fn earlier(file: &Path, resume: bool) -> Result<HashSet<u64>, Failed> {
     let length = file.metadata().map_or(0, |file| file.len());
@@ -84,9 +98,12 @@ fn earlier(file: &Path, resume: bool) -> Result<HashSet<u64>, Failed> {
     if length == 0 {
         return Ok(HashSet::new());
     }
-    let rows = numbered::<EvalAnswer>(file)?.filter_map(|row| row.ok().and_then(|(_, row)| row.ok()));
-    let answered = rows.filter(|row| row.value.as_ref().is_some_and(|value| !value.is_null()));
-    Ok(answered.filter_map(|row| Some(answer(&row.configuration?, &row.id, &row.key?))).collect())
+    let answered = |(_, row): (usize, Row<EvalAnswer>)| {
+        let row = row.ok()?;
+        row.value.filter(|value| !value.is_null())?;
+        Some(answer(&row.configuration?, &row.id, &row.key?))
+    };
+    numbered(file)?.filter_map(|row| row.map(answered).transpose()).collect()
 }
 
 /// Returns the digest of an answer: its configuration, the id of its row, and its key.
@@ -116,6 +133,11 @@ async fn configurations(args: &Args, providers: &Providers) -> Result<Vec<Config
             Ok(Given { name: files::name(file), usable: usable.map_err(refused)? })
         });
         contracts.push(common.transpose()?);
+    }
+    for Given { name, usable } in contracts.iter_mut().flatten() {
+        // Another comparison is no other question.
+        let refused = |error| Failed::usage(format!("{name}: {error}"));
+        Compare::take(&mut usable.schema).map_err(refused)?;
     }
     let ledger = args.recording.open()?;
     let targets =
@@ -153,7 +175,9 @@ impl Configuration {
         let usable = match (&self.usable, schema) {
             (Some(usable), _) => usable.clone(),
             (None, Some(schema)) => {
-                schema::usable(schema.clone(), &Marks::default(), providers.rules(), false)?
+                let mut usable = schema::usable(schema.clone(), &Marks::default(), providers.rules(), false)?;
+                Compare::take(&mut usable.schema).map_err(|error| Error::new(ErrorKind::Schema, error))?;
+                usable
             }
             (None, None) => {
                 return Err(Error::new(
@@ -199,6 +223,8 @@ struct Asking<'a> {
     done: HashSet<u64>,
     /// The digest of the present key of each configuration and row.
     keys: Keys,
+    /// The number of questions whose answers the file had.
+    found: usize,
     configurations: Vec<Configuration>,
 }
 
@@ -227,21 +253,20 @@ impl Asking<'_> {
                 Ok((_, Err(_))) => Vec::new(),
                 Ok((_, Ok(row))) => self.questions(&row),
             });
-            let asked = stream::iter(questions);
-            let answers = asked.take_until(stop.cancelled()).take_until(cancel.cancelled()).map(
-                |question| async move {
-                    let Question { row, extraction } = question?;
-                    let started = Instant::now();
-                    let result = match extraction {
-                        Ok(extraction) => extraction.run().await,
-                        Err(error) => Err(error),
-                    };
-                    Ok::<_, Failed>((
-                        answered(row, &result, started),
-                        result.err().map(|error| (error.kind(), error.to_string())),
-                    ))
-                },
-            );
+            // After the stop, the keys of the other rows are still needed, so that their earlier answers count.
+            let asked = questions.filter(|question| question.is_err() || !stop.is_cancelled());
+            let answers = stream::iter(asked).take_until(cancel.cancelled()).map(|question| async move {
+                let Question { row, extraction } = question?;
+                let started = Instant::now();
+                let result = match extraction {
+                    Ok(extraction) => extraction.run().await,
+                    Err(error) => Err(error),
+                };
+                Ok::<_, Failed>((
+                    answered(row, &result, started),
+                    result.err().map(|error| (error.kind(), error.to_string())),
+                ))
+            });
             let mut answers = std::pin::pin!(answers.buffer_unordered(usize::from(args.concurrency)));
             while let Some(answer) = answers.next().await {
                 let (row, error) = answer?;
@@ -256,6 +281,7 @@ impl Asking<'_> {
         if cancel.is_cancelled() {
             return Err(Failed::interrupted());
         }
+        reasons.answered += self.found;
         Ok((self.keys, reasons.end()?))
     }
 
@@ -264,9 +290,9 @@ impl Asking<'_> {
         (0..self.configurations.len()).filter_map(|at| self.question(at, row)).map(Ok).collect()
     }
 
-    /// Returns the question of a row to a configuration; `None` if it is answered, or has no text.
+    /// Returns the question of a row to a configuration; `None` if it is answered or cannot be scored, or has no text.
     fn question(&mut self, at: usize, row: &EvalGold) -> Option<Question> {
-        let text = text_of(row, &self.args.gold).ok().flatten()?;
+        let text = text_of(row, &self.args.gold).ok().flatten();
         let (args, providers) = (self.args, self.providers);
         let configuration = self.configurations.get_mut(at)?;
         let asked = configuration.extractor(args, row.schema.as_ref(), providers);
@@ -274,11 +300,16 @@ impl Asking<'_> {
             Ok((extractor, question)) => (Ok(extractor), question),
             Err(error) => (Err(error), String::new()),
         };
-        let key = format!("{question}-{:016x}", hash(&text));
+        let key = format!("{question}-{:016x}", hash(text.as_deref().unwrap_or_default()));
         let name = configuration.name.clone();
         // Of rows with the same id, the first one is scored.
-        self.keys.entry(digest(&format!("{name}\n{}", id_text(&row.id)))).or_insert_with(|| digest(&key));
+        match self.keys.entry(digest(&format!("{name}\n{}", id_text(&row.id)))) {
+            Entry::Occupied(_) => return None,
+            Entry::Vacant(entry) => _ = entry.insert(digest(&key)),
+        }
+        let text = text.filter(|_| row.expected.is_some())?;
         if self.done.contains(&answer(&name, &row.id, &key)) {
+            self.found += 1;
             return None;
         }
         let extraction = extractor.map(|extractor| {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use formwork::providers::Providers;
 use formwork_core::{Context, Validator as _};
 use formwork_eval::{Baseline, Comparison, Evaluation, Gate, Profile, Report, Rows, Scored, Spent, page};
-use formwork_evidence::{Index, LeafScore, counterparts, merge, merged_scores, scores};
+use formwork_evidence::{Compare, Index, LeafScore, counterparts, merge, merged_scores, scores};
 use formwork_schema::{Compiled, Formats, compile_with};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -157,8 +157,9 @@ pub(crate) fn run(mut args: Args, providers: &Providers) -> Result<Status, Faile
     let mut notes = Notes::default();
     let common = args.schema.as_deref().map(files::json).transpose()?;
     if let (Some(schema), Some(file)) = (&common, &args.schema) {
-        let unusable = |error| Failed::usage(format!("{}: {error}", files::name(file)));
-        compile_with(schema, Formats::Annotate).map_err(unusable)?;
+        let unusable = |error: String| Failed::usage(format!("{}: {error}", files::name(file)));
+        compile_with(schema, Formats::Annotate).map_err(|error| unusable(error.to_string()))?;
+        Compare::take(&mut schema.clone()).map_err(unusable)?;
     }
     let mut sets = Vec::new();
     if args.answers.is_empty() {
@@ -245,14 +246,28 @@ impl Scoring<'_> {
                 return Ok(());
             }
         };
-        let Some(expected) = &row.expected else {
-            self.notes.failed(format!("{place}: the row has no `expected`: it is not scored"));
-            return Ok(());
-        };
         let key = id_text(&row.id);
         if self.seen.contains(&digest(&key)) {
             self.notes
                 .failed(format!("{place}: the id {} is that of an earlier row: it is not scored", row.id));
+            return Ok(());
+        }
+        let mut taken = Vec::new();
+        for set in &mut self.sets {
+            taken.push(set.answers.take(&key, &self.seen, &mut self.notes)?);
+        }
+        let earlier_answer = match &mut self.baseline {
+            Some(Earlier::Answers(earlier)) => earlier.0.take(&key, &self.seen, &mut self.notes)?,
+            _ => None,
+        };
+        self.seen.insert(digest(&key));
+        let Some(expected) = &row.expected else {
+            self.notes.failed(format!("{place}: the row has no `expected`: it is not scored"));
+            return Ok(());
+        };
+        // All sets score the same rows.
+        if let Some(Err(problem)) = row.schema.clone().map(|mut schema| Compare::take(&mut schema)) {
+            self.notes.failed(format!("{place}: {problem}: the row is not scored"));
             return Ok(());
         }
         let text = text_of(&row, &self.args.gold);
@@ -273,15 +288,6 @@ impl Scoring<'_> {
         if let Some(problem) = violated(&mut self.schemas, expected) {
             self.notes.add(format!("{place}: the expected value {problem}: it is scored nevertheless"));
         }
-        let mut taken = Vec::new();
-        for set in &mut self.sets {
-            taken.push(set.answers.take(&key, &self.seen, &mut self.notes)?);
-        }
-        let earlier_answer = match &mut self.baseline {
-            Some(Earlier::Answers(earlier)) => earlier.0.take(&key, &self.seen, &mut self.notes)?,
-            _ => None,
-        };
-        self.seen.insert(digest(&key));
         let mut given: Vec<Option<Value>> = Vec::new();
         let mut factors: Vec<BTreeMap<String, f64>> = Vec::new();
         for (set, answer) in self.sets.iter_mut().zip(taken) {
@@ -313,10 +319,16 @@ impl Scoring<'_> {
                 return Ok(());
             }
         }
+        // A score without evidence is another score, so rows without a text are fitted only if no row has one.
+        let is_fitted = self.args.calibrate.is_some() && (text.is_some() || self.texts == 0);
+        if text.is_some() && self.texts == 0 {
+            let merged = self.merged.iter_mut().map(|(_, scored)| scored);
+            self.sets.iter_mut().map(|set| &mut set.scored).chain(merged).for_each(Vec::clear);
+        }
         self.count += 1;
         self.texts += usize::from(text.is_some());
         let answers: Vec<&Value> = given.iter().flatten().collect();
-        let needs_index = self.merged.is_some() || self.args.calibrate.is_some();
+        let needs_index = self.merged.is_some() || is_fitted;
         let index = text.as_deref().filter(|_| needs_index).map(Index::new);
         let document = self.count;
         let of_leaves =
@@ -337,11 +349,11 @@ impl Scoring<'_> {
         if let Some((merged, scored)) = &mut self.merged {
             let value = (!answers.is_empty()).then(|| merge(&answers, index.as_ref()).value);
             merged.add(row.id.clone(), schema, expected, value.as_ref()).map_err(Failed::usage)?;
-            if let Some(value) = value.filter(|_| self.args.calibrate.is_some()) {
+            if let Some(value) = value.filter(|_| is_fitted) {
                 scored.extend(of_leaves(&value, &answers, true, &BTreeMap::new()));
             }
         }
-        if self.args.calibrate.is_some() {
+        if is_fitted {
             for (at, set) in self.sets.iter_mut().enumerate() {
                 let Some(Some(answer)) = given.get(at) else { continue };
                 let others = given.iter().enumerate().filter(|(other, _)| *other != at);
@@ -395,7 +407,18 @@ impl Scoring<'_> {
             let sets = self.sets.iter();
             let sets = sets.map(|set| (set.name.as_deref().unwrap_or(&set.file), &set.scored[..], count - 1));
             let merged = self.merged.iter().map(|(_, scored)| (calibration::MERGED, &scored[..], count));
-            calibrated = calibration::write(file, sets.chain(merged), self.texts == self.count).err();
+            calibrated = calibration::write(file, sets.chain(merged), self.texts > 0).err();
+            match (self.texts, self.count - self.texts) {
+                (_, 0) => {}
+                (0, _) if calibrated.is_some() => {}
+                (0, _) => self.notes.add(
+                    "no row has a text, so the calibration is without evidence: `formwork extract` cannot use it"
+                        .to_owned(),
+                ),
+                (_, rest) => {
+                    self.notes.add(format!("{rest} rows without a text are left out of the calibration"));
+                }
+            }
         }
         let mut reports = Vec::new();
         for set in self.sets {

@@ -74,6 +74,89 @@ fn each_comparison_has_equal_and_different_values() {
     }
 }
 
+/// Models and people write amounts with their currency.
+#[test]
+fn numbers_are_equal_beside_a_currency_unless_it_is_another_one() {
+    for (one, other, equal) in [
+        (json!(1234), json!("$1,234.00"), true),
+        (json!(1234), json!("1234 EUR"), true),
+        (json!("1.234,00 €"), json!("EUR 1,234.00"), true),
+        (json!(-1234.5), json!("-$1,234.50"), true),
+        (json!(-5), json!("-5 €"), true),
+        (json!(5), json!("-$5"), false),
+        (json!(5), json!("5%"), true),
+        (json!("$1,234.00"), json!("1234 EUR"), false),
+        (json!("5%"), json!("$5"), false),
+        (json!(1234), json!("$1,235.00"), false),
+        (json!(5), json!("5 kg"), false),
+    ] {
+        assert_eq!(Compare::NUMBER.is_equal(&one, &other), equal, "{one} and {other}");
+        assert_eq!(Compare::NUMBER.is_equal(&other, &one), equal, "{other} and {one}");
+    }
+}
+
+#[test]
+fn small_numbers_are_compared_relative_to_their_size() {
+    let absolute = Compare::parse(&json!({"as": "number", "tolerance": 1e-6})).unwrap();
+    for (how, one, other, equal) in [
+        (Compare::NUMBER, 2.5e-7, 9.1e-7, false),
+        (Compare::NUMBER, 2.5e-7, 0.0, false),
+        (Compare::NUMBER, 2.5e-7, 2.500_000_1e-7, true),
+        (Compare::NUMBER, 1e9, 1e9 + 0.001, false),
+        (Compare::NUMBER, 0.0, -0.0, true),
+        (Compare::Text, 2.5e-7, 9.1e-7, false),
+        (absolute, 2.5e-7, 9.1e-7, true),
+    ] {
+        assert_eq!(how.is_equal(&json!(one), &json!(other)), equal, "{how:?}: {one} and {other}");
+    }
+}
+
+#[test]
+fn instants_are_equal_in_every_notation_of_dates_and_times() {
+    let compare = Compare::DateTime;
+    for (one, other, equal) in [
+        ("2024-03-05T10:00:00", "March 5, 2024 10:00 AM", true),
+        ("2024-03-05T10:30:00Z", "20240305T103000Z", true),
+        ("2024-03-05T10:30:00Z", "20240305T1030Z", true),
+        ("2024-03-05T10:30:00.5Z", "20240305T103000.500Z", true),
+        ("2024-03-05T22:00:00+01:00", "5. März 2024, 22:00 CET", true),
+        ("2024-03-05T22:00", "05/03/2024 at 10:00 pm", true),
+        ("2024-03-06T01:30:00Z", "5 Mar 2024 20:30 -0500", true),
+        ("2024-03-05T24:00", "2024-03-06T00:00", true),
+        ("2024-03-05T10:30:00.123Z", "2024-03-05T10:30:00.456Z", false),
+        ("2024-03-05T10:00:00", "March 5, 2024 10:00 PM", false),
+        ("2024-03-05T10:00:00", "March 6, 2024 10:00 AM", false),
+        ("2024-03-05T10:30:00Z", "20240305T103001Z", false),
+        ("2024-03-05T10:30:00Z", "20240305", false),
+        ("March 5, 2024 10:00 a.m.", "March 5, 2024, 10:00 AM", true),
+    ] {
+        assert_eq!(compare.is_equal(&json!(one), &json!(other)), equal, "{one} and {other}");
+        assert_eq!(compare.is_equal(&json!(other), &json!(one)), equal, "{other} and {one}");
+    }
+}
+
+#[test]
+fn comparisons_are_taken_from_all_parts_of_a_schema_and_an_invalid_one_is_located() {
+    let item = |how: &str| json!({"type": "string", "x-formwork-compare": how});
+    let mut schema = json!({
+        "properties": {"a": item("date"), "x-formwork-compare": {"anyOf": [item("text"), {"type": "null"}]}},
+        "$defs": {"b": {"items": item("exact")}},
+        "x-formwork-compare": {"as": "number", "tolerance": 1},
+    });
+    Compare::take(&mut schema).unwrap();
+    let plain = json!({"type": "string"});
+    let expected = json!({
+        "properties": {"a": plain, "x-formwork-compare": {"anyOf": [plain, {"type": "null"}]}},
+        "$defs": {"b": {"items": plain}},
+    });
+    assert_eq!(schema, expected);
+    let error = Compare::take(&mut json!({"properties": {"a": item("nmber")}})).unwrap_err();
+    assert!(
+        error.starts_with("#/properties/a/x-formwork-compare: `x-formwork-compare` is \"nmber\": expected"),
+        "{error}"
+    );
+}
+
 #[test]
 fn an_unknown_comparison_is_an_error_with_the_valid_ones() {
     for wrong in [

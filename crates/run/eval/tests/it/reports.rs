@@ -64,6 +64,35 @@ fn a_baseline_is_compared_in_pairs() {
 }
 
 #[test]
+fn documents_with_the_same_id_are_compared_once() {
+    let rows =
+        |ids: &[&str]| -> Rows { ids.iter().map(|id| RowScore { id: json!(id), score: 1.0 }).collect() };
+    for (one, other, equal, not_compared) in [
+        (&["a"][..], &["a", "a"][..], 1, 1),
+        (&["a", "a", "b"], &["a"], 1, 2),
+        (&["a", "a"], &["a", "a"], 1, 2),
+    ] {
+        let baseline = Baseline::new(&rows(one), &rows(other), 1).unwrap();
+        assert_eq!((baseline.equal, baseline.not_compared), (equal, not_compared), "{one:?} {other:?}");
+    }
+}
+
+/// The mean of ten times 0.8 is 0.7999999999999999.
+#[test]
+fn a_gate_that_is_exactly_met_is_passed() {
+    let mut evaluation = Evaluation::new(Profile::Default);
+    for row in 0..10 {
+        let of = |e: u32| json!({"a": 1, "b": 2, "c": 3, "d": 4, "e": e});
+        evaluation.add(json!(row), None, &of(5), Some(&of(9))).unwrap();
+    }
+    let report = evaluation.report(1);
+    assert!(report.score < 0.8, "{}", report.score);
+    for (gate, ok) in [("score >= 0.8", true), ("score > 0.8", false), ("score >= 0.8001", false)] {
+        assert_eq!(gate.parse::<Gate>().unwrap().check(&report).unwrap().ok, ok, "{gate}");
+    }
+}
+
+#[test]
 fn gates_hold_or_fail_or_name_the_known_paths() {
     let report = report(3, 4, 1);
     for (gate, ok) in
