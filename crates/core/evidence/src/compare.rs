@@ -166,7 +166,9 @@ impl Compare {
                 let same_rest = rest == other_rest || rest.is_empty() || other_rest.is_empty();
                 same_rest && dates_of_one.iter().any(|date| dates_of_other.contains(date))
             }
-            (_, Value::String(one), Value::String(other)) => one == other || exactly(one) == exactly(other),
+            (_, Value::String(one), Value::String(other)) => {
+                one == other || exactly(one) == exactly(other) && !are_other_dates(one, other)
+            }
             (_, Value::Number(one), Value::Number(other)) => {
                 let is_fraction = one.is_f64() || other.is_f64();
                 compare(one, other).is_eq()
@@ -176,6 +178,16 @@ impl Compare {
             _ => is_same(expected, answer),
         }
     }
+}
+
+/// Returns whether two texts are dates, and no date is both: `2024-1-17` and `2024-11-7` have the same digits.
+fn are_other_dates(one: &str, other: &str) -> bool {
+    let ((one, rest), (other, other_rest)) = (dates(one.trim()), dates(other.trim()));
+    rest.is_empty()
+        && other_rest.is_empty()
+        && !one.is_empty()
+        && !other.is_empty()
+        && one.iter().all(|date| !other.contains(date))
 }
 
 /// Returns the dates that a text may be, with the time of day after them; `None` for another text.
