@@ -189,14 +189,14 @@ impl Index<'_> {
             return is_noon.then(|| self.range(token, token)).flatten();
         }
         let (written, mut last) = (number(token).filter(|hour| *hour <= 24 && !is_within)?, token);
-        let (mut minute, mut second) = (0, 0);
+        let (mut minute, mut second, mut has_second) = (0, 0, false);
         let is_next = |last: usize, words: &[&str]| {
             words.contains(&self.word(last + 1)) && self.gap(last).trim().is_empty()
         };
         if let Some(found) = follows(last, &[":", "."]) {
             (minute, last) = (found, last + 1);
             if let Some(found) = follows(last, &[":"]) {
-                (second, last) = (found, last + 1);
+                (second, last, has_second) = (found, last + 1, true);
             }
         } else if is_next(last, &HOURS) {
             last += 1;
@@ -207,10 +207,17 @@ impl Index<'_> {
         }
         let next = self.word(last + 1);
         let before = |apart: usize| token.checked_sub(apart).map_or("", |token| self.word(token));
-        let is_late = match (self.gap(last).trim(), next, self.gap(last + 1).trim(), self.word(last + 2)) {
-            ("", "am", ..) | ("", "a", ".", "m") => Some(false),
-            ("", "pm", ..) | ("", "p", ".", "m") => Some(true),
-            _ => match (before(2), before(1)) {
+        // The half of the day stands behind the time, in so many words, or before it.
+        let half = match (self.gap(last).trim(), next, self.gap(last + 1).trim(), self.word(last + 2)) {
+            ("", "am", ..) => Some((false, 1)),
+            ("", "pm", ..) => Some((true, 1)),
+            ("", "a", ".", "m") => Some((false, 2)),
+            ("", "p", ".", "m") => Some((true, 2)),
+            _ => None,
+        };
+        let is_late = match half {
+            Some((is_late, _)) => Some(is_late),
+            None => match (before(2), before(1)) {
                 ("午", "前") | ("上", "午") | ("\u{110b}\u{1169}", "\u{110c}\u{1165}\u{11ab}") => {
                     Some(false)
                 }
@@ -226,14 +233,18 @@ impl Index<'_> {
         };
         let is_named = last > token || is_late.is_some() || next == "o";
         let minutes = hour * 60 + minute;
-        let is_own = days == 0 && minutes == time.minutes;
-        let is_same = |zone: i32| {
-            let rest = self.range(token, last).and_then(|range| self.text.get(size(range.end)..));
-            let (zones, _) = zones(rest?)?;
-            Some(zones.iter().any(|own| minutes - own == time.minutes + days * 24 * 60 - zone))
+        let end = last + half.map_or(0, |(_, words)| words);
+        let rest =
+            self.range(token, end).and_then(|range| self.text.get(size(range.end)..)).unwrap_or_default();
+        let rest = if half.is_some() { rest.trim_start_matches('.') } else { rest };
+        // `9:00-10:00` is no zone, unless the notation is that of RFC 3339.
+        let is_range = rest.starts_with('-') && !has_second && before(1) != "t";
+        let stated = zones(rest).map(|(zones, _)| zones).zip(time.zone);
+        let is_same = |(zones, zone): &(Vec<i32>, i32)| {
+            zones.iter().any(|own| minutes - own == time.minutes + days * 24 * 60 - zone)
         };
-        let is_it =
-            is_named && time.second == second && (is_own || time.zone.and_then(is_same) == Some(true));
+        let is_local = (stated.is_none() || is_range) && days == 0 && minutes == time.minutes;
+        let is_it = is_named && time.second == second && (is_local || stated.as_ref().is_some_and(is_same));
         is_it.then(|| self.range(token, last)).flatten()
     }
 }

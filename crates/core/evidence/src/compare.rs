@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::clock::Time;
 use crate::date::{Date, dates};
 use crate::decimal::{Decimal, agree, amount};
-use crate::text::{exactly, plain};
+use crate::text::{is_same_text, plain};
 
 /// The member of a schema that states how values are compared.
 pub const KEYWORD: &str = "x-formwork-compare";
@@ -154,7 +154,7 @@ impl Compare {
                     (None, None) if !one.contains(':') && !other.contains(':') => {
                         Self::Date.is_equal(expected, answer)
                     }
-                    _ => exactly(one) == exactly(other),
+                    _ => is_same_text(one, other),
                 }
             }
             (Self::Date, Value::String(one), Value::String(other)) => {
@@ -167,7 +167,7 @@ impl Compare {
                 same_rest && dates_of_one.iter().any(|date| dates_of_other.contains(date))
             }
             (_, Value::String(one), Value::String(other)) => {
-                one == other || exactly(one) == exactly(other) && !are_other_dates(one, other)
+                one == other || is_same_text(one, other) && !are_other_dates(one, other)
             }
             (_, Value::Number(one), Value::Number(other)) => {
                 let is_fraction = one.is_f64() || other.is_f64();

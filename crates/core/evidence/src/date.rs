@@ -94,8 +94,46 @@ impl Kind {
 }
 
 /// Finds a date at the beginning of a sequence of words. `word` returns a folded word by its index, with the text up to the next
-/// one. Numeric dates with slashes or hyphens may have two readings.
+/// one. Numeric dates with slashes or hyphens may have two readings. The first date of a range has the month and the year of the second.
 pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Found {
+    let found = single(&word);
+    let number = |index: usize| word(index)?.0.parse::<u8>().ok();
+    // 3, 3., 3rd; May 3
+    let (first, words) = match (found.dates.as_slice(), number(0)) {
+        ([first @ Date(0, ..)], _) => (*first, found.words),
+        ([], Some(day @ 1..=31)) => (Date(0, 0, day), 1),
+        _ => return found,
+    };
+    let words = words + usize::from(word(words).is_some_and(|(word, _)| is_ordinal(word)) && first.1 == 0);
+    let gap = |index: usize| word(index).map_or("", |(_, gap)| gap);
+    let is_mark =
+        matches!(gap(words - 1).trim_start_matches('.'), "-" | "\u{2013}" | " - " | " \u{2013} " | "/");
+    let is_word = matches!(gap(words - 1), " " | ". ")
+        && word(words).is_some_and(|(word, gap)| is_until(word) && gap == " ");
+    if !is_mark && !is_word {
+        return found;
+    }
+    let after = words + usize::from(is_word);
+    let last = match (single(&|index| word(after + index)), number(after)) {
+        // May 3-5, 2024
+        (Found { dates, .. }, Some(day @ 1..=31)) if dates.is_empty() && first.1 > 0 => {
+            let year = word(after + 1).filter(|_| matches!(gap(after).trim(), "" | "," | "."));
+            let year =
+                year.and_then(|(year, _)| year.parse().ok()).filter(|year| (1000..3000).contains(year));
+            let last = year.map(|year| Date(year, first.1, day));
+            Found { dates: last.into_iter().collect(), words: 2 }
+        }
+        (found, _) => found,
+    };
+    let [Date(year, month, _)] = last.dates.as_slice() else { return found };
+    let month = if first.1 > 0 { first.1 } else { *month };
+    let own = Date::new((*year).into(), month.into(), first.2.into());
+    let is_split = last.words == 2 && first.1 > 0 && number(after).is_some();
+    let dates: Vec<Date> = own.into_iter().chain(last.dates.iter().copied().filter(|_| is_split)).collect();
+    if dates.is_empty() { found } else { Found { dates, words: after + last.words } }
+}
+
+fn single<'t>(word: &dyn Fn(usize) -> Option<(&'t str, &'t str)>) -> Found {
     let number = |index: usize| {
         let (word, _) = word(index)?;
         let mut digits = word.chars().enumerate();
@@ -193,6 +231,26 @@ pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Foun
     let mut dates: Vec<Date> = month_first.into_iter().chain(day_first).collect();
     dates.dedup();
     Found { words: if dates.is_empty() { 0 } else { 3 }, dates }
+}
+
+/// Returns whether a word stands between the dates of a range, or between two dates of a month.
+fn is_until(word: &str) -> bool {
+    matches!(
+        word,
+        "to" | "and"
+            | "until"
+            | "till"
+            | "through"
+            | "bis"
+            | "und"
+            | "au"
+            | "et"
+            | "al"
+            | "y"
+            | "e"
+            | "tot"
+            | "en"
+    )
 }
 
 /// Returns whether a word stands before the day of a date in running text.

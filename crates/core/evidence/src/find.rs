@@ -8,7 +8,7 @@ use crate::date::{Date, dates_in, words_of};
 use crate::decimal::{Decimal, agree, amount, currency_notations, minus, separator, units};
 use crate::index::Index;
 use crate::numeral::Range;
-use crate::text::{digit, exactly, has_clitics, offset, plain, signs_after, size};
+use crate::text::{digit, has_clitics, is_same_text, offset, plain, signs_after, size};
 
 /// The maximum number of places of a value.
 const MAX_PLACES: usize = 20_000;
@@ -89,7 +89,8 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
         });
         places.extend(full);
         if places.is_empty() {
-            places.extend(found.iter().flat_map(|date| of_date(Date(0, date.1, date.2), 0.45)));
+            let known = found.iter().filter(|date| index.has_year(date.0));
+            places.extend(known.flat_map(|date| of_date(Date(0, date.1, date.2), 0.45)));
         }
     }
     // `T1030` alone may be anything.
@@ -118,11 +119,11 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
         let inside = text.chars().any(has_clitics) && text.chars().count() > 2;
         // `125000` is another number than `1,250.00`. The range begins with a letter, a digit or a symbol.
         let is_free = inside || !text.chars().any(|c| digit(c).is_some());
-        let wanted = exactly(text.trim_start_matches('+'));
+        let wanted = text.trim_start_matches('+');
         let own = signs(text, 0, words.last().map_or(0, |(.., end)| *end));
         let fits = |it: &Range| {
             own == signs(&index.text, size(it.start), size(it.end))
-                && (is_free || wanted == exactly(index.slice(it.start, it.end)))
+                && (is_free || is_same_text(wanted, index.slice(it.start, it.end)))
         };
         for range in index.folded_places(text, inside, MAX_PLACES).into_iter().filter(fits) {
             places.push(Place::new(inner(index, range, text), Status::Normalised, 0.6));

@@ -256,6 +256,13 @@ impl<'t> Index<'t> {
             .map(|entry| entry.1)
     }
 
+    /// Returns whether a year stands somewhere: as a number, or in a date.
+    pub(crate) fn has_year(&self, year: u16) -> bool {
+        let after = self.dates.partition_point(|(date, _)| date.0 < year);
+        let is_of_date = self.dates.get(after).is_some_and(|(date, _)| date.0 == year);
+        is_of_date || self.occurrences(&year.to_string()).len() > 0
+    }
+
     /// Returns whether the comma at a byte offset separates cells.
     pub(crate) fn is_cell_comma(&self, at: u32) -> bool {
         self.commas.binary_search(&at).is_ok()

@@ -21,20 +21,44 @@ fn composed(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a text as [`plain`] does, with its symbols, the signs of its numbers and the marks of their decimals.
-pub(crate) fn exactly(text: &str) -> String {
+/// The marks between two numbers in the form of [`exactly`]: for `:` and `/`, and for others, which may be left out.
+const APART: char = '\u{1}';
+const MAYBE_APART: char = '\u{2}';
+
+/// Returns whether two texts are the same without their case, white space and punctuation. Symbols, the signs of numbers and the marks of
+/// their decimals count, and so do `:` and `/` between two numbers: `1:30` is not `130`.
+pub(crate) fn is_same_text(one: &str, other: &str) -> bool {
+    let (one, other) = (exactly(one), exactly(other));
+    let (mut one, mut other) = (one.chars().peekable(), other.chars().peekable());
+    let is_mark = |c: &char| matches!(*c, APART | MAYBE_APART);
+    loop {
+        let marks = (one.next_if(is_mark), other.next_if(is_mark));
+        if matches!(marks, (Some(APART), None) | (None, Some(APART))) {
+            return false;
+        }
+        match (one.next(), other.next()) {
+            (None, None) => return true,
+            (one, other) if one != other => return false,
+            _ => {}
+        }
+    }
+}
+
+/// Returns a text as [`plain`] does, with its symbols, the signs of its numbers, the marks of their decimals, and marks between numbers.
+fn exactly(text: &str) -> String {
     // Small letters of capital ones, so that `ß` and `SS` are the same.
     let letters: Vec<char> = composed(text).to_uppercase().to_lowercase().chars().collect();
     let at = |index: usize| letters.get(index).copied().unwrap_or(' ');
     let is_digit = |index: usize| at(index).is_ascii_digit();
     let is_mark = |c: char| matches!(c, '.' | ',');
-    let (mut out, mut index) = (String::new(), 0);
+    let (mut out, mut index, mut mark) = (String::new(), 0, None);
     while let Some(letter) = letters.get(index).copied() {
         let before = |count: usize| index.checked_sub(count).map_or(' ', at);
         let is_begin = !(before(1).is_alphanumeric() || is_mark(before(1)));
         if letter.is_ascii_digit() || is_mark(letter) && is_digit(index + 1) && is_begin {
             let is_part = |next: &usize| is_digit(*next) || is_mark(at(*next)) && is_digit(next + 1);
             let end = (index..).find(|next| !is_part(next)).unwrap_or(index + 1);
+            out.extend(mark.take().filter(|_| out.ends_with(|c: char| c.is_ascii_digit())));
             number(letters.get(index..end).unwrap_or_default(), &mut out);
             index = end;
             continue;
@@ -51,6 +75,10 @@ pub(crate) fn exactly(text: &str) -> String {
             out.push('-');
         } else if is_symbol(letter) || letter.is_alphanumeric() || letter == '_' {
             out.push(letter);
+        } else if matches!(letter, ':' | '/') {
+            mark = Some(APART);
+        } else {
+            mark = mark.or(Some(MAYBE_APART));
         }
         index += 1;
     }
@@ -74,7 +102,8 @@ fn number(token: &[char], out: &mut String) {
     });
     let end = decimals.map_or(token.len(), |(last, _)| *last);
     let digits = |part: &[char]| part.iter().filter(|c| c.is_ascii_digit()).collect::<String>();
-    let whole = digits(token.get(..end).unwrap_or_default());
+    let whole = token.get(..end).unwrap_or_default().iter();
+    let whole: String = whole.map(|c| if c.is_ascii_digit() { *c } else { MAYBE_APART }).collect();
     out.push_str(if whole.is_empty() { "0" } else { &whole });
     let fraction = digits(token.get(end..).unwrap_or_default());
     let fraction = fraction.trim_end_matches('0');
@@ -87,7 +116,8 @@ fn number(token: &[char], out: &mut String) {
 /// Returns whether a character is neither a letter, a digit, white space nor punctuation.
 fn is_symbol(c: char) -> bool {
     match c {
-        _ if c.is_ascii() => matches!(c, '$' | '+' | '<' | '=' | '>' | '^' | '|' | '~'),
+        _ if c.is_ascii() => matches!(c, '$' | '%' | '+' | '<' | '=' | '>' | '^' | '|' | '~'),
+        '\u{2030}' => true,
         '\u{589}' | '\u{61c}' | '\u{964}' | '\u{965}' => false,
         _ => !(c.is_alphanumeric() || is_ignored(c) || is_mark(c)),
     }

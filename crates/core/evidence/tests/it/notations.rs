@@ -114,6 +114,17 @@ fn a_time_stands_beside_its_date() {
         ("2024-03-05 15:30+0100", "2024-03-05T14:30:00Z", "2024-03-05"),
         ("5 March 2024, 15:30 UTC+1", "2024-03-05T14:30:00Z", "5 March 2024"),
         ("5 March 2024, 15:30 - 16:00", "2024-03-05T14:30:00Z", ""),
+        ("5 March 2024, 09:00-10:00", "2024-03-05T09:00:00Z", "5 March 2024"),
+        ("3 May 2024 at 2:30 PM EST", "2024-05-03T19:30:00Z", "3 May 2024"),
+        ("3 May 2024, 2:30 p.m. PDT", "2024-05-03T21:30:00Z", "3 May 2024"),
+        ("5 Mar 2024 8:30 PM -0500", "2024-03-06T01:30:00Z", "5 Mar 2024"),
+        ("3 May 2024 at 12:15 PM UTC+2", "2024-05-03T10:15:00Z", "3 May 2024"),
+        ("3 May 2024 at 8pm CET", "2024-05-03T19:00:00Z", "3 May 2024"),
+        // A time with a zone is no other instant.
+        ("2024-05-03T14:30:00+05:30", "2024-05-03T14:30:00Z", ""),
+        ("2024-05-03T14:30:00Z", "2024-05-03T14:30:00-11:00", ""),
+        ("2024-05-03T14:30-05:00", "2024-05-03T14:30:00Z", ""),
+        ("May 3, 2024, 2:30 p.m. PDT", "2024-05-03T14:30:00+01:00", ""),
         ("on 5 March 2024 at 14:30 IST", "2024-03-05T09:00:00Z", "5 March 2024"),
         ("2024-03-05 14:30 +05:45", "2024-03-05T08:45:00Z", "2024-03-05"),
         ("2024-03-05 14:30 +05:30", "2024-03-05T09:10:00Z", ""),
@@ -137,6 +148,35 @@ fn a_time_stands_beside_its_date() {
         let index = Index::new(text);
         assert_eq!(index.states(&json!(value), 1), !place.is_empty(), "{value} in {text}");
     }
+}
+
+#[test]
+fn both_dates_of_a_range_are_found_and_no_year_that_the_text_does_not_have() {
+    for (text, dates) in [
+        ("on 3-5 May 2024 in", ["2024-05-03", "2024-05-05"]),
+        ("on 3 – 5 May 2024 in", ["2024-05-03", "2024-05-05"]),
+        ("on 3 and 5 May 2024 in", ["2024-05-03", "2024-05-05"]),
+        ("from 3rd to 5th May 2024", ["2024-05-03", "2024-05-05"]),
+        ("vom 3.-5. Mai 2024", ["2024-05-03", "2024-05-05"]),
+        ("vom 3. bis 5. Mai 2024", ["2024-05-03", "2024-05-05"]),
+        ("on May 3-5, 2024", ["2024-05-03", "2024-05-05"]),
+        ("on May 3 and 5, 2024", ["2024-05-03", "2024-05-05"]),
+        ("May 3 - June 4, 2024", ["2024-05-03", "2024-06-04"]),
+        ("30 May - 4 June 2024", ["2024-05-30", "2024-06-04"]),
+        ("2024: May 3 and June 4", ["2024-05-03", "2024-06-04"]),
+    ] {
+        let index = Index::new(text);
+        for date in dates {
+            assert!(index.states(&json!(date), 1), "{date} in {text}");
+            assert_ne!(found(text, &json!(date)).0, Status::NotFound, "{date} in {text}");
+            let other = date.replace("2024", "1999");
+            assert!(!index.states(&json!(other), 1), "{other} in {text}");
+            assert_eq!(found(text, &json!(other)).0, Status::NotFound, "{other} in {text}");
+        }
+        assert_eq!(found(text, &json!("2024-05-04")).0, Status::NotFound, "{text}");
+    }
+    assert_eq!(found("Qty 3\t5 May 2024", &json!("2024-05-03")).0, Status::NotFound);
+    assert_eq!(found("Mon 3 May", &json!("1999-05-03")).0, Status::NotFound);
 }
 
 #[test]
@@ -164,8 +204,8 @@ fn a_date_may_go_on_in_the_next_line() {
         ("Room 3\nMay 2024 revenue", "2024-05-03", ""),
         ("see page 5\n- March 2024 report", "2024-03-05", ""),
         // What stands in the line is a date, too.
-        ("Meeting on 3 March\n- 15 people came", "2024-03-03", "3 March"),
-        ("on 5 May\n2024 units were sold", "2023-05-05", "5 May"),
+        ("2024: Meeting on 3 March\n- 15 people came", "2024-03-03", "3 March"),
+        ("2023: on 5 May\n2024 units were sold", "2023-05-05", "5 May"),
     ] {
         assert_eq!(found(text, &json!(date)).1, place, "{date} in {text}");
     }
