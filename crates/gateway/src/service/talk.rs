@@ -370,8 +370,9 @@ impl OpenCall<'_> {
             .with_sampling(sampling);
         call.max_tokens = ask.sampling.max_tokens.or(defaults.max_tokens).or(promised.default_max_tokens);
         call.settings = ask.settings.shared();
-        if let Want::Tools { tools, .. } = &ask.want {
+        if let Want::Tools { tools, required, .. } = &ask.want {
             call.tools = tools.iter().map(Tool::for_model).collect();
+            call.requires_tool = *required && promised.required_tools;
         }
         call
     }
