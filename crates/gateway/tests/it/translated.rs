@@ -505,6 +505,30 @@ fn a_required_call_is_required_of_targets_of_other_protocols() {
 }
 
 #[test]
+fn a_model_that_cannot_be_required_to_call_a_tool_is_asked_to() {
+    let [client, target] = [protocols().remove(2), protocols().remove(0)];
+    let mut body = client.body(false);
+    body["tool_choice"] = json!({"type": "any"});
+    for message in [
+        "deepseek-reasoner does not support this tool_choice",
+        "tool_choice 'required' is incompatible with thinking enabled",
+        "<400> InternalError.Algo.InvalidParameter: The tool_choice parameter does not support being set to required or object in thinking mode",
+    ] {
+        let error = json!({"error": {"message": message, "type": "invalid_request_error", "param": null}});
+        let refusal = Reply::status(400).with_body(error.to_string());
+        let call = target.reply(false, "", &[json!({"age": 34})], 90).0;
+        let server = Server::start([refusal, call]).unwrap();
+        let got = target.gate(&server).post(client.path, &[], &body);
+        assert_eq!(got.status, 200, "{message}: {}", got.text());
+        let sent: Vec<Value> =
+            server.received().iter().map(|one| serde_json::from_slice(&one.body).unwrap()).collect();
+        let choices: Vec<_> = sent.iter().map(|one| one.get("tool_choice").cloned()).collect();
+        assert_eq!(choices, [Some(json!("required")), None], "{message}");
+        assert!(sent[1].to_string().contains("Answer with a call of one of the tools."), "{message}");
+    }
+}
+
+#[test]
 fn targets_that_cannot_take_a_request_are_passed_over() {
     let file = json!([{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}]);
     for (list, calls, status) in [
