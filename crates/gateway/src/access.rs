@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::http::HeaderMap;
 use formwork_core::Time;
-use formwork_ledger::{Hold, Key, KeyId, KeyRole, Ledger, RecordId, ReserveError};
+use formwork_ledger::{Error, Hold, Key, KeyId, KeyRole, Ledger, RecordId, ReserveError};
 use formwork_serve::{Seat, Seats, Turn, presented_key};
 use tokio::sync::Notify;
 
@@ -192,8 +192,9 @@ impl Access {
     /// the reservations of open requests are all that is in the way, it ends the turn and waits for them, for `wait` at most.
     ///
     /// # Errors
-    /// [`Kind::OutOfBudget`], [`Kind::RateLimited`] if open requests still reserve too much, [`Kind::Unauthorized`] for a key that ended
-    /// meanwhile, [`Kind::Busy`] if it cannot be written, and the spending of the key is not known.
+    /// [`Kind::OutOfBudget`], [`Kind::Invalid`] for more than any request may reserve, [`Kind::RateLimited`] if open requests still reserve
+    /// too much, [`Kind::Unauthorized`] for a key that ended meanwhile, [`Kind::Busy`] if it cannot be written, and the spending of the key
+    /// is not known.
     pub(crate) async fn reserve(
         &self,
         client: &Client,
@@ -215,6 +216,12 @@ impl Access {
                 Err(ReserveError::Exceeded(exceeded)) => exceeded,
                 Err(error @ ReserveError::KeyEnded) => {
                     return Err(Problem::new(Kind::Unauthorized, error.to_string()));
+                }
+                Err(ReserveError::Ledger(error @ Error::Invalid(_))) => {
+                    return Err(Problem::invalid(
+                        "max_tokens",
+                        format!("{error}: set a lower limit of tokens"),
+                    ));
                 }
                 Err(error) => return Err(unknown(&error)),
             };

@@ -10,6 +10,9 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Error, Map, Number, Value};
 
+use crate::problem::Problem;
+use crate::protocol::fields::wrong;
+
 /// The names of members whose values are schemas in one of the protocols. The schemas of a service are few, and most of the bytes of
 /// a short request.
 const SCHEMAS: [&str; 3] = ["schema", "parameters", "input_schema"];
@@ -36,6 +39,19 @@ const CLIENT_TOOLS: [&str; 10] = [
     "local_shell",
     "shell",
     "apply_patch",
+];
+
+/// The members of Ollama's `options` that bound the cost of a request or that the service acts on.
+const OPTIONS: [&str; 9] = [
+    "frequency_penalty",
+    "num_ctx",
+    "num_predict",
+    "presence_penalty",
+    "seed",
+    "stop",
+    "temperature",
+    "top_k",
+    "top_p",
 ];
 
 /// A member of an object: its name and its value.
@@ -167,20 +183,53 @@ impl<'t> Document<'t> {
         self.get(path) == Some(&Node::Flag(true))
     }
 
-    /// Returns the highest number of tokens or answers at these paths; `None` if none has one, or if one has something else, of which
-    /// nobody knows what a server makes of it.
-    pub(crate) fn count(&self, paths: &[&[&str]]) -> Option<u32> {
-        let found = |path: &&[&str]| match **path {
-            [name] => self.get([name]),
-            [first, second] => self.get([first, second]),
-            _ => None,
+    /// Returns the highest number of tokens or answers at these paths; `None` if none has one, or if one has a number below 1, which
+    /// servers take for no limit.
+    ///
+    /// # Errors
+    /// [`Problem`] of a value that is neither a number nor `null`, of which nobody knows what a server makes of it.
+    pub(crate) fn count(&self, paths: &[&[&str]]) -> Result<Option<u32>, Problem> {
+        let (mut most, mut is_unlimited) = (None, false);
+        for path in paths {
+            let found = match **path {
+                [name] => self.get([name]),
+                [first, second] => self.get([first, second]),
+                _ => None,
+            };
+            match found.filter(|node| !node.is_null()) {
+                None => {}
+                Some(Node::Number(value)) => {
+                    let number = value.as_f64().filter(|number| *number >= 1.0).map(|number| number as u32);
+                    most = most.max(number);
+                    is_unlimited |= number.is_none();
+                }
+                Some(other) => return Err(wrong(&path.join("."), "a number", other)),
+            }
+        }
+        Ok(most.filter(|_| !is_unlimited))
+    }
+
+    /// Refuses a member of the body that differs by case alone from one of these names of its protocol, and such a member of its `options`:
+    /// servers in Go match names without case, and the last member counts, so that they would read another model or limit.
+    ///
+    /// # Errors
+    /// [`Problem`] that names the member.
+    pub(crate) fn check_case(&self, names: &[&str]) -> Result<(), Problem> {
+        // Go folds the long s and the sign of the kelvin, too.
+        let folded = |name: &str| name.to_uppercase().to_lowercase();
+        let check = |at: &str, members: &[Member<'_>], names: &[&str]| {
+            for (name, _) in members.iter().filter(|(name, _)| !names.contains(&&**name)) {
+                if let Some(meant) = names.iter().find(|known| folded(known) == folded(name)) {
+                    let message = format!("unknown field `{at}{name}`: did you mean `{at}{meant}`?");
+                    return Err(Problem::invalid(format!("{at}{name}"), message));
+                }
+            }
+            Ok(())
         };
-        let number = |node: &Node<'_>| match node {
-            Node::Number(value) => value.as_f64().filter(|number| *number >= 1.0).map(|number| number as u32),
-            _ => None,
-        };
-        let stated = paths.iter().filter_map(found).filter(|node| !node.is_null());
-        stated.map(number).try_fold(None, |most, number| Some(most.max(Some(number?)))).flatten()
+        if let Some(Node::Object(options)) = self.get(["options"]) {
+            check("options.", options, &OPTIONS)?;
+        }
+        check("", &self.members, names)
     }
 
     /// Returns the extent of the prompt.

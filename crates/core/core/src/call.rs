@@ -40,6 +40,9 @@ pub struct Call {
     pub deadline: Option<Time>,
     /// The tools that the model may call.
     pub tools: Vec<Tool>,
+    /// Whether the model has to call one of the tools; see [`Capabilities::required_tools`](crate::Capabilities::required_tools).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_tool: bool,
     /// The settings of the model for this call, in the place of the same ones of the configuration; see
     /// [`Capabilities::settings`](crate::Capabilities::settings).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,6 +84,7 @@ impl Call {
             max_tokens: None,
             deadline: None,
             tools: Vec::new(),
+            requires_tool: false,
             settings: None,
             prefill: None,
             task_messages: 0,
@@ -97,6 +101,8 @@ impl Call {
         pub const fn with_sampling(sampling: Sampling);
         /// Sets the maximum number of tokens of the answer (default: the provider's own limit).
         pub const fn with_max_tokens(Some(max_tokens): u32);
+        /// Requires a call of one of the tools (default: the model decides).
+        pub const fn with_required_tool(requires_tool = true);
         /// Sets the time by which the answer is needed (default: none).
         pub const fn with_deadline(deadline: Option<Time>);
     }

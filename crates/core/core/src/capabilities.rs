@@ -86,6 +86,9 @@ pub struct Capabilities {
     /// Whether it offers the tools of a call to the model (default: no).
     #[serde(skip)]
     pub tools: bool,
+    /// Whether the model can be required to call one of the tools (default: no).
+    #[serde(skip)]
+    pub required_tools: bool,
 }
 
 impl Capabilities {
@@ -119,6 +122,8 @@ impl Capabilities {
         pub const fn with_prefill(prefill = true);
         /// Promises to offer the tools of a call to the model (default: calls have none).
         pub const fn with_tools(tools = true);
+        /// Promises to require a call of one of the tools where a call asks for that (default: the model decides).
+        pub const fn with_required_tools(required_tools = true);
         /// Promises to enforce rules while decoding (default: rules are only checked afterwards).
         pub const fn with_rules(rules = true);
         /// Sets the size of the context in tokens (default: unknown).

@@ -68,6 +68,7 @@ fn promised(mut config: AnthropicConfig, row: Option<&Entry>) -> Result<Anthropi
     config.prefill = config.prefill.or(Some(row.prefill));
     let wire = config.wire()?;
     let mut capabilities = wire.capabilities().clone();
+    capabilities.required_tools &= row.forced_tool;
     capabilities.context_tokens = known.context_tokens;
     capabilities.input_tokens = known.input_tokens;
     capabilities.output_tokens = known.output_tokens;

@@ -166,6 +166,11 @@ mod anthropic {
     #[test]
     fn a_model_that_refuses_forced_tools_is_not_called_with_one() {
         assert_eq!(promises("model = \"claude-opus-4-8\"\nmode = \"tool\"").enforcement, Enforcement::Schema);
+        let requires = |model: &str| promises(&format!("model = \"{model}\"")).required_tools;
+        assert_eq!(
+            ["claude-opus-4-8", "claude-to-come", "claude-fable-5"].map(requires),
+            [true, true, false]
+        );
         let error = made("model = \"claude-fable-5\"\nmode = \"tool\"").unwrap_err().to_string();
         assert!(error.contains("cannot be forced") && error.contains("provider `it`"), "{error}");
         let error =

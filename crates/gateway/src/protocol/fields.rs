@@ -92,11 +92,6 @@ impl<'t> Fields<'t> {
         Err(Problem { is_unsupported, ..Problem::invalid(self.place(unknown), message) })
     }
 
-    /// Notes that a part of a member is left out.
-    pub(super) fn drops(&self, name: &str, kind: &str) {
-        self.reader.ignored.skipped(&self.place(name), kind);
-    }
-
     pub(super) fn place(&self, name: &str) -> String {
         if self.at.is_empty() { name.to_owned() } else { [&self.at, ".", name].concat() }
     }
@@ -274,7 +269,7 @@ fn placed<'t>(items: Vec<Node<'t>>, at: &str) -> Vec<(String, Node<'t>)> {
 }
 
 /// Returns the problem of a value of the wrong type or range.
-pub(super) fn wrong(at: &str, what: &str, found: &Node<'_>) -> Problem {
+pub(crate) fn wrong(at: &str, what: &str, found: &Node<'_>) -> Problem {
     let place = if at.is_empty() { "the body" } else { at };
     Problem::invalid(at, format!("`{place}`: expected {what}, found {found}"))
 }

@@ -3,7 +3,7 @@
 mod anthropic;
 mod base;
 pub(crate) mod events;
-mod fields;
+pub(crate) mod fields;
 pub(crate) mod given;
 mod ignored;
 mod ollama;

@@ -19,12 +19,13 @@ pub(super) fn picture(url: &str, at: &str) -> Result<Part, Problem> {
     Ok(Part::Image { media_type: media_type.to_owned(), data: data.to_owned() })
 }
 
-/// Returns the result of a tool: its text, because not every protocol takes pictures there.
-pub(super) fn result(id: String, parts: Vec<Part>, of: (&Fields<'_>, &str)) -> Part {
+/// Returns the result of a tool: its text. Pictures are refused, because not every protocol takes them there.
+pub(super) fn result(id: String, parts: Vec<Part>, of: (&Fields<'_>, &str)) -> Result<Part, Problem> {
     if parts.iter().any(|part| matches!(part, Part::Image { .. })) {
-        of.0.drops(of.1, "image");
+        let why = "a picture in the result of a tool is not supported: send it in a message of the user";
+        return Err(of.0.unsupported(of.1, why));
     }
-    Part::ToolResult { id, text: Message { role: Role::Tool, parts }.text() }
+    Ok(Part::ToolResult { id, text: Message { role: Role::Tool, parts }.text() })
 }
 
 /// Returns the media type of a picture by its first bytes, for protocols that do not say it.

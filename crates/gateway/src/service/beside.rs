@@ -38,6 +38,17 @@ impl Beside {
         }
     }
 
+    /// Returns the names of the members that its requests have.
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Embeddings => &["dimensions", "encoding_format", "input", "model", "user"],
+            Self::Embed(_) => {
+                &["dimensions", "input", "keep_alive", "model", "options", "prompt", "truncate"]
+            }
+            Self::CountTokens => Anthropic.fields(),
+        }
+    }
+
     const fn targets(self) -> &'static [RawProtocol] {
         match self {
             Self::Embeddings => &[RawProtocol::OpenAi, RawProtocol::Responses],
@@ -68,6 +79,7 @@ pub(super) fn answer(
 async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (mut asker, headers, text) = Asker::receive(shared, request).await?;
     let (document, model) = asker.read(&text)?;
+    document.check_case(beside.fields())?;
     let has_protocol = |raw: &Raw| beside.targets().contains(&raw.protocol);
     let known = asker.shared.engine.names.targets();
     asker

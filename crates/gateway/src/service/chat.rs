@@ -49,7 +49,8 @@ async fn work(
         return Err(Problem::invalid("background", "`background`: is not supported"));
     }
     let prompt = document.extent();
-    let ask = plain(model.clone(), own, &document);
+    document.check_case(protocol.fields())?;
+    let ask = plain(model.clone(), own, &document)?;
     let is_own =
         asker.shared.engine.targets(&asker.targets).next().is_some_and(|target| target.raw(own).is_some());
     let unused: Vec<String> = asker.options.of_contracts().map(str::to_owned).collect();
@@ -114,9 +115,9 @@ async fn work(
 }
 
 /// Returns the limits of a request that is passed on as it is.
-fn plain(model: String, own: RawProtocol, document: &Document<'_>) -> Ask {
+fn plain(model: String, own: RawProtocol, document: &Document<'_>) -> Result<Ask, Problem> {
     let mut ask = Ask::plain(model);
-    ask.count = document.count(&[&["n"]]).unwrap_or(1);
+    ask.count = document.count(&[&["n"], &["best_of"]])?.unwrap_or(1);
     // A server ignores the members of other protocols.
     let limits: &[&[&str]] = match own {
         RawProtocol::Responses => &[&["max_output_tokens"]],
@@ -124,8 +125,8 @@ fn plain(model: String, own: RawProtocol, document: &Document<'_>) -> Ask {
         RawProtocol::Ollama => &[&["options", "num_predict"]],
         _ => &[&["max_completion_tokens"], &["max_tokens"]],
     };
-    ask.sampling.max_tokens = document.count(limits);
-    ask
+    ask.sampling.max_tokens = document.count(limits)?;
+    Ok(ask)
 }
 
 /// Answers a request that is not passed on as it is.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use formwork_core::{
-    Call, Completion, Connection, Delta, Enforcement, Fault, Finish as ModelFinish, Lowered, Message,
-    Sampling as CallSampling, Usage, Warning,
+    Call, Completion, Connection, Delta, Enforcement, Fault, FaultKind, Finish as ModelFinish, Lowered,
+    Message, Sampling as CallSampling, Usage, Warning,
 };
 use formwork_extract::CancellationToken;
 use formwork_http::with_trace;
@@ -269,6 +269,12 @@ impl Attempt for OpenCall<'_> {
     }
 }
 
+/// Returns whether a model cannot be required to call a tool, as many cannot while they reason: "deepseek-reasoner does not support this
+/// tool_choice".
+fn refuses_choice(fault: &Fault) -> bool {
+    fault.kind == FaultKind::BadRequest && fault.message.contains("tool_choice")
+}
+
 /// The reason for a call without an end.
 enum Broken {
     Target(Fault),
@@ -277,9 +283,14 @@ enum Broken {
 
 impl OpenCall<'_> {
     async fn read(&mut self, target: &Target) -> Result<(), Broken> {
-        let request = self.request(target);
-        let answer = target.backend.provider().call(&request);
-        let mut answer = self.wait(answer).await?.map_err(Broken::Target)?;
+        let mut request = self.request(target);
+        let mut opened = self.wait(target.backend.provider().call(&request)).await?;
+        if request.requires_tool && opened.as_ref().is_err_and(refuses_choice) {
+            // The instruction alone asks for the call then.
+            request.requires_tool = false;
+            opened = self.wait(target.backend.provider().call(&request)).await?;
+        }
+        let mut answer = opened.map_err(Broken::Target)?;
         loop {
             let Some(delta) = self.wait(answer.next()).await? else {
                 self.answer.usage = self.heard().unwrap_or_else(|| estimate(self.job, 0));
@@ -370,8 +381,9 @@ impl OpenCall<'_> {
             .with_sampling(sampling);
         call.max_tokens = ask.sampling.max_tokens.or(defaults.max_tokens).or(promised.default_max_tokens);
         call.settings = ask.settings.shared();
-        if let Want::Tools { tools, .. } = &ask.want {
+        if let Want::Tools { tools, required, .. } = &ask.want {
             call.tools = tools.iter().map(Tool::for_model).collect();
+            call.requires_tool = *required && promised.required_tools;
         }
         call
     }

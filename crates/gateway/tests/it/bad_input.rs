@@ -6,7 +6,7 @@ use formwork_ledger::{Ledger, Settings};
 use formwork_testkit::server::Server;
 use serde_json::{Value, json};
 
-use super::support::{Gate, completion, limits, openai, request, schema, targets, ways};
+use super::support::{Gate, completion, limits, openai, request, schema, section, targets, ways};
 
 #[test]
 fn bad_requests_are_refused_in_their_protocol_and_the_service_goes_on() {
@@ -54,6 +54,111 @@ fn bad_requests_are_refused_in_their_protocol_and_the_service_goes_on() {
             assert_eq!(got.header("x-should-retry"), Some("false"), "{}, {case}", way.name);
         }
         assert_eq!(gate.post(way.path, &[], &good).status, 200, "{}", way.name);
+    }
+}
+
+/// The cost of a request is reserved by them, and nobody knows what a server makes of `"100"`.
+#[test]
+fn a_limit_that_is_no_number_is_refused_before_any_call() {
+    let responses = |url: &str| section("primary", "openai", url) + "api = \"responses\"\n";
+    let dialogue = json!([{"role": "user", "content": "Hi"}]);
+    let chat = "/v1/chat/completions";
+    for (config, path, places) in [
+        (
+            &openai as &dyn Fn(&str) -> String,
+            chat,
+            &["n", "best_of", "max_tokens", "max_completion_tokens"][..],
+        ),
+        (&responses, "/v1/responses", &["max_output_tokens"]),
+        (&|url| section("primary", "anthropic", url), "/v1/messages", &["max_tokens"]),
+        (&|url| section("primary", "ollama", url), "/api/chat", &["options.num_predict"]),
+        (&|url| section("primary", "ollama", url), "/api/generate", &["options.num_predict"]),
+    ] {
+        let server = Server::start([completion("Hello.")]).unwrap();
+        let gate = Gate::new(&config(&server.url()));
+        for place in places {
+            for (value, is_refused) in [
+                (json!("100"), true),
+                (json!(true), true),
+                (json!([100]), true),
+                (json!({"max": 100}), true),
+                (json!(null), false),
+                (json!(100), false),
+                (json!(1e2), false),
+            ] {
+                let mut body = json!({"model": "primary", "max_tokens": 9, "messages": dialogue});
+                match path {
+                    "/v1/responses" => body = json!({"model": "primary", "input": "Hi"}),
+                    "/api/generate" => body = json!({"model": "primary", "prompt": "Hi"}),
+                    _ => {}
+                }
+                match place.split_once('.') {
+                    Some((options, name)) => body[options][name] = value.clone(),
+                    None => body[*place] = value.clone(),
+                }
+                let calls = server.received().len();
+                let got = gate.post(path, &[], &body);
+                let at = format!("{path} {place} {value}: {}", got.text());
+                assert_eq!(
+                    (got.status == 400, server.received().len() == calls),
+                    (is_refused, is_refused),
+                    "{at}"
+                );
+                if is_refused {
+                    assert!(got.text().contains(&format!("`{place}`: expected a number, found")), "{at}");
+                    let param = &got.json()["error"]["param"];
+                    assert!(!path.contains("comp") || *param == **place, "{at}");
+                }
+            }
+        }
+    }
+}
+
+/// Servers in Go match names without case, and the last member counts.
+#[test]
+fn a_member_that_differs_from_one_of_the_protocol_by_case_alone_is_refused() {
+    let dialogue = json!([{"role": "user", "content": "Hi"}]);
+    let chat = json!({"messages": dialogue, "options": {"num_predict": 5}});
+    let generate = json!({"prompt": "Hi", "options": {"num_predict": 5}});
+    let with = |body: &Value, place: &str| {
+        let mut body = body.clone();
+        body["model"] = "primary".into();
+        match place.split_once('.') {
+            Some((options, name)) => body[options][name] = 900.into(),
+            None => body[place] = "big-model:cloud".into(),
+        }
+        body
+    };
+    for (kind, path, body, places) in [
+        (
+            "ollama",
+            "/api/chat",
+            &chat,
+            &["Model", "MODEL", "Options", "option\u{17f}", "options.Num_Predict"][..],
+        ),
+        ("ollama", "/api/generate", &generate, &["mODEL", "Options", "options.NUM_PREDICT"]),
+        ("ollama", "/api/embed", &json!({"input": "Hi"}), &["Model"]),
+        ("ollama", "/api/embeddings", &json!({"prompt": "Hi"}), &["Model"]),
+        ("openai", "/v1/embeddings", &json!({"input": "Hi"}), &["Model"]),
+        ("openai", "/v1/chat/completions", &json!({"messages": dialogue}), &["Model", "N", "Max_Tokens"]),
+        ("openai", "/v1/chat/completions", &ways()[0].body("primary", false), &["MODEL", "N"]),
+        (
+            "anthropic",
+            "/v1/messages",
+            &json!({"messages": dialogue, "max_tokens": 9}),
+            &["Model", "MAX_TOKENS"],
+        ),
+    ] {
+        let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+        let gate = Gate::new(&section("primary", kind, &server.url()));
+        for place in places {
+            let got = gate.post(path, &[], &with(body, place));
+            assert_eq!(got.status, 400, "{path} {place}: {}", got.text());
+            let meant = place.replace('\u{17f}', "s").to_lowercase();
+            let message = format!("unknown field `{place}`: did you mean `{meant}`?");
+            assert!(got.text().contains(&message), "{path}: {}", got.text());
+        }
+        assert_eq!(server.received().len(), 0, "{path}");
     }
 }
 

@@ -269,6 +269,46 @@ fn a_budget_that_is_used_up_refuses_before_any_call() {
 }
 
 #[test]
+fn a_limit_of_tokens_beyond_every_reservation_is_a_mistake_of_the_request() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    for budget in [None, Some(5_000_000)] {
+        let ledger = ledger();
+        let secret = add(&ledger, NewKey { budget, ..NewKey::new("alice") });
+        let gate = gate(&server.url(), &ledger);
+        for way in ways() {
+            for plain in [false, true] {
+                let mut body = way.body("primary", false);
+                if plain {
+                    for name in ["response_format", "tools", "tool_choice", "text", "output_config", "format"]
+                    {
+                        body.as_object_mut().unwrap().remove(name);
+                    }
+                }
+                match way.path {
+                    "/v1/responses" => body["max_output_tokens"] = 4_000_000_000_u32.into(),
+                    path if path.starts_with("/api") => {
+                        body["options"] = json!({"num_predict": 4_000_000_000_u32});
+                    }
+                    _ => body["max_tokens"] = 4_000_000_000_u32.into(),
+                }
+                let got = gate.post(way.path, &[("x-api-key", &secret)], &body);
+                let at = format!("{} {budget:?} {plain}: {}", way.name, got.text());
+                // A run keeps its calls within the budget.
+                let status = if budget.is_some() && !plain { 200 } else { 400 };
+                assert_eq!(got.status, status, "{at}");
+                if status == 400 {
+                    assert_eq!(got.header("x-should-retry"), Some("false"), "{at}");
+                    assert!(got.text().contains("at most 1000000.00 US dollars"), "{at}");
+                }
+                if status == 400 && way.path == "/v1/chat/completions" {
+                    assert_eq!(got.json()["error"]["param"], "max_tokens", "{at}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_budget_of_a_header_ends_a_run_in_the_middle() {
     // One call costs 0.015 dollars, and reserves 0.05 dollars for its completion alone.
     let server = Server::start([

@@ -434,6 +434,73 @@ fn tokens_that_are_written_to_a_cache_and_the_cost_that_a_server_reports_are_cha
     }
 }
 
+/// The counts of an answer that is written anew are those of the target, and their sum is the same.
+#[test]
+fn an_answer_that_is_written_anew_tells_what_was_written_to_a_cache() {
+    let usage = |written: u64| {
+        json!({
+            "input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 50, "cache_creation_input_tokens": written,
+            "cache_creation": {"ephemeral_5m_input_tokens": written - written / 4, "ephemeral_1h_input_tokens": written / 4},
+        })
+    };
+    let chat_format = json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema()}});
+    let format = json!({"type": "json_schema", "name": "person", "schema": schema()});
+    let messages = user("Maria, 34");
+    let requests = [
+        (
+            "/v1/messages",
+            json!({"max_tokens": 99, "messages": messages, "output_config": {"format": {"type": "json_schema", "schema": schema()}}}),
+        ),
+        (
+            "/v1/chat/completions",
+            json!({"messages": messages, "response_format": chat_format, "stream_options": {"include_usage": true}}),
+        ),
+        ("/v1/responses", json!({"input": "Maria, 34", "text": {"format": format}})),
+    ];
+    for written in [0, 40] {
+        let content = json!([{"type": "text", "text": "{\"age\":34}"}]);
+        let answer = json!({
+            "id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": content, "stop_reason": "end_turn",
+            "usage": usage(written),
+        });
+        let server = Server::start([Reply::json(answer.to_string())]).unwrap();
+        let gate = Gate::new(&section("primary", "anthropic", &server.url()));
+        for (path, body) in &requests {
+            for stream in [false, true] {
+                let mut body = body.clone();
+                body["model"] = "primary".into();
+                body["stream"] = stream.into();
+                let got = gate.post(path, &[], &body);
+                assert_eq!(got.status, 200, "{path}: {}", got.text());
+                let documents = if stream { got.documents() } else { vec![got.json()] };
+                let counts =
+                    |names: &[&str]| names.iter().map(|name| told(&documents, name)).collect::<Vec<_>>();
+                let at = format!("{path} {written} {stream}: {}", got.text());
+                match *path {
+                    "/v1/messages" => {
+                        let names =
+                            ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+                        assert_eq!(counts(&names), [10, 50, written], "{at}");
+                        let names = ["ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"];
+                        assert_eq!(counts(&names), [written - written / 4, written / 4], "{at}");
+                    }
+                    _ => {
+                        let whole =
+                            if path.ends_with("responses") { "input_tokens" } else { "prompt_tokens" };
+                        let names = [whole, "cached_tokens", "cache_write_tokens", "total_tokens"];
+                        assert_eq!(counts(&names), [60 + written, 50, written, 65 + written], "{at}");
+                    }
+                }
+                assert_eq!(
+                    got.text().contains("cache_creation\"") || got.text().contains("cache_write"),
+                    written > 0,
+                    "{at}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn input_that_a_server_adds_is_reserved_as_the_context_of_the_model_or_refused_under_a_budget() {
     let responses =

@@ -410,59 +410,121 @@ fn a_refusal_and_a_filter_are_no_whole_answer() {
 }
 
 #[test]
-fn pictures_in_the_results_of_tools_are_named_where_they_are_left_out() {
+fn pictures_in_the_results_of_tools_are_refused_where_they_would_be_left_out() {
     let picture = "iVBORw0KGgo=";
     let url = format!("data:image/png;base64,{picture}");
     let cases = [
         (
-            "anthropic",
+            ["openai", "anthropic"],
             "/v1/chat/completions",
-            "messages[].content (image)",
+            "messages[2].content",
             json!({"messages": [
                 {"role": "user", "content": "Look"},
                 {"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
                 {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "seen"}, {"type": "image_url", "image_url": {"url": url}}]},
-            ]}),
+            ], "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]}),
         ),
         (
-            "anthropic",
+            ["responses", "anthropic"],
             "/v1/responses",
-            "input[].output (image)",
+            "input[2].output",
             json!({"input": [
                 {"role": "user", "content": "Look"},
                 {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
-                {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "seen"}, {"type": "input_image", "image_url": url}]},
-            ]}),
+                {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_image", "image_url": url}]},
+            ], "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}]}),
         ),
         (
-            "openai",
+            ["anthropic", "openai"],
             "/v1/messages",
-            "messages[].content[].content (image)",
+            "messages[2].content[0].content",
             json!({"max_tokens": 9, "messages": [
                 {"role": "user", "content": "Look"},
                 {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
                 {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [
-                    {"type": "text", "text": "seen"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}},
+                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}},
                 ]}]},
-            ]}),
+            ], "tools": [{"name": "f", "input_schema": {"type": "object"}}]}),
         ),
     ];
-    for (kind, path, place, mut body) in cases {
-        let reply = match kind {
-            "anthropic" => Reply::json(
-                json!({"type": "message", "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}).to_string(),
-            ),
-            _ => completion("Hi"),
-        };
-        let server = Server::start([reply]).unwrap();
-        let gate = Gate::new(&section("primary", kind, &server.url()));
+    for (kinds, path, place, mut body) in cases {
         body["model"] = "primary".into();
-        let got = gate.post(path, &[], &body);
-        assert_eq!(got.status, 200, "{path}: {}", got.text());
-        let ignored = got.header("x-formwork-ignored").unwrap_or_default();
-        assert!(ignored.contains(place), "{path}: {ignored}");
-        let sent = String::from_utf8(server.received()[0].body.clone()).unwrap();
-        assert!(sent.contains("seen") && !sent.contains(picture), "{path}: {sent}");
+        for kind in kinds {
+            let target = protocols().into_iter().find(|target| target.name == kind).unwrap();
+            let server = Server::start([target.reply(false, "Hi", &[], 90).0]).unwrap();
+            let gate = target.gate(&server);
+            for tools in [true, false] {
+                let mut body = body.clone();
+                if !tools {
+                    body.as_object_mut().unwrap().remove("tools");
+                }
+                let got = gate.post(path, &[], &body);
+                let sent = server.received();
+                let sent = sent.last().map(|one| String::from_utf8_lossy(&one.body).into_owned());
+                if kind == kinds[0] {
+                    assert_eq!(got.status, 200, "{path}: {}", got.text());
+                    assert!(sent.unwrap().contains(picture), "{path}");
+                } else {
+                    assert_eq!((got.status, sent), (400, None), "{path}: {}", got.text());
+                    assert!(
+                        got.text().contains(&format!("`{place}`: a picture in the result")),
+                        "{}",
+                        got.text()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_required_call_is_required_of_targets_of_other_protocols() {
+    for client in protocols().into_iter().take(3) {
+        for (target, choice) in [(0, json!("required")), (1, json!("required")), (2, json!({"type": "any"}))]
+        {
+            let target = protocols().remove(target);
+            if target.name == client.name {
+                continue;
+            }
+            let server = Server::start([target.reply(false, "", &[json!({"age": 34})], 90).0]).unwrap();
+            let mut body = client.body(false);
+            for (required, expected) in [(true, &choice), (false, &Value::Null)] {
+                body["tool_choice"] = match (client.name, required) {
+                    ("anthropic", true) => json!({"type": "any"}),
+                    ("anthropic", false) => json!({"type": "auto"}),
+                    (_, true) => json!("required"),
+                    (_, false) => json!("auto"),
+                };
+                let got = target.gate(&server).post(client.path, &[], &body);
+                assert_eq!(got.status, 200, "{} to {}: {}", client.name, target.name, got.text());
+                let sent: Value = serde_json::from_slice(&server.received().last().unwrap().body).unwrap();
+                assert_eq!(sent["tool_choice"], *expected, "{} to {}", client.name, target.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_model_that_cannot_be_required_to_call_a_tool_is_asked_to() {
+    let [client, target] = [protocols().remove(2), protocols().remove(0)];
+    let mut body = client.body(false);
+    body["tool_choice"] = json!({"type": "any"});
+    for message in [
+        "deepseek-reasoner does not support this tool_choice",
+        "tool_choice 'required' is incompatible with thinking enabled",
+        "<400> InternalError.Algo.InvalidParameter: The tool_choice parameter does not support being set to required or object in thinking mode",
+    ] {
+        let error = json!({"error": {"message": message, "type": "invalid_request_error", "param": null}});
+        let refusal = Reply::status(400).with_body(error.to_string());
+        let call = target.reply(false, "", &[json!({"age": 34})], 90).0;
+        let server = Server::start([refusal, call]).unwrap();
+        let got = target.gate(&server).post(client.path, &[], &body);
+        assert_eq!(got.status, 200, "{message}: {}", got.text());
+        let sent: Vec<Value> =
+            server.received().iter().map(|one| serde_json::from_slice(&one.body).unwrap()).collect();
+        let choices: Vec<_> = sent.iter().map(|one| one.get("tool_choice").cloned()).collect();
+        assert_eq!(choices, [Some(json!("required")), None], "{message}");
+        assert!(sent[1].to_string().contains("Answer with a call of one of the tools."), "{message}");
     }
 }
 

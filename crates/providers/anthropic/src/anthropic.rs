@@ -43,6 +43,7 @@ impl Anthropic {
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_tools()
+            .with_required_tools()
             .with_dialect("anthropic")
             .with_dialect("prompt");
         Self {
@@ -159,6 +160,7 @@ impl Anthropic {
             self.capabilities.temperature = false;
             self.capabilities.top_p = false;
             self.capabilities.prefill = false;
+            self.capabilities.required_tools = false;
         }
         self
     }

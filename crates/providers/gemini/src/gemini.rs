@@ -77,8 +77,12 @@ impl Gemini {
         // A tuned model is the resource `tunedModels/NAME` and not below `models/`.
         let resource =
             if name.contains('/') { format!("/v1beta/{name}") } else { format!("/v1beta/models/{name}") };
-        let capabilities =
-            Capabilities::new(Enforcement::Schema).with_tools().with_temperature().with_top_p().with_seed();
+        let capabilities = Capabilities::new(Enforcement::Schema)
+            .with_tools()
+            .with_required_tools()
+            .with_temperature()
+            .with_top_p()
+            .with_seed();
         Self {
             resource,
             model: name.to_owned(),

@@ -4,7 +4,11 @@ use formwork_core::{Capabilities, Enforcement};
 
 /// Returns the default capabilities of a model.
 pub(crate) fn capabilities(model: &str) -> Capabilities {
-    let capabilities = Capabilities::new(Enforcement::Schema).with_tools().with_seed().with_late_system();
+    let capabilities = Capabilities::new(Enforcement::Schema)
+        .with_tools()
+        .with_required_tools()
+        .with_seed()
+        .with_late_system();
     if refuses_temperature(model) {
         return capabilities;
     }

@@ -93,6 +93,7 @@ impl Run {
             max_tokens,
             deadline: self.deadline(plan),
             tools: Vec::new(),
+            requires_tool: false,
             settings: self.input.settings.clone(),
             prefill,
             task_messages,

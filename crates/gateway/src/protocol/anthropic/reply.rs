@@ -1,5 +1,6 @@
 //! Responses of the Messages API.
 
+use formwork_core::Usage;
 use serde_json::{Value, json};
 
 use crate::problem::{Kind, Problem};
@@ -71,13 +72,20 @@ pub(in crate::protocol) const fn stop_reason(finish: Finish) -> &'static str {
 }
 
 pub(in crate::protocol) fn usage(reply: &Reply, meta: &Meta) -> Value {
-    // Anthropic counts tokens that were read from its cache separately.
-    let fresh = reply.usage.input_tokens.saturating_sub(reply.usage.cached_tokens);
-    json!({
-        "input_tokens": fresh,
-        "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": reply.usage.cached_tokens,
+    // Anthropic counts tokens that were read from its cache or written to it separately.
+    let Usage { input_tokens, cached_tokens, written_tokens, written_hour_tokens, .. } = reply.usage;
+    let mut usage = json!({
+        "input_tokens": input_tokens.saturating_sub(cached_tokens.saturating_add(written_tokens)),
+        "cache_creation_input_tokens": written_tokens,
+        "cache_read_input_tokens": cached_tokens,
         "output_tokens": reply.usage.output_tokens,
         "formwork": reply.extension(meta),
-    })
+    });
+    if written_tokens > 0 {
+        usage["cache_creation"] = json!({
+            "ephemeral_5m_input_tokens": written_tokens.saturating_sub(written_hour_tokens),
+            "ephemeral_1h_input_tokens": written_hour_tokens,
+        });
+    }
+    usage
 }

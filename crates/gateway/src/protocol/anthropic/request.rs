@@ -121,7 +121,7 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Par
             let id = block.required_text("tool_use_id")?;
             let place = block.place("content");
             let parts = block.take("content").map(|value| content(value, &place, reader)).transpose()?;
-            parts::result(id, parts.unwrap_or_default(), (&block, "content"))
+            parts::result(id, parts.unwrap_or_default(), (&block, "content"))?
         }
         kind @ ("thinking" | "redacted_thinking") => {
             block.skip(kind);

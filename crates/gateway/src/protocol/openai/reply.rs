@@ -121,6 +121,9 @@ pub(in crate::protocol) struct Used<'r> {
 #[derive(Serialize)]
 struct Cached {
     cached_tokens: u64,
+    /// OpenRouter's and LiteLLM's count; OpenAI has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_write_tokens: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -129,12 +132,14 @@ struct Reasoned {
 }
 
 pub(in crate::protocol) fn usage<'r>(reply: &'r Reply, meta: &'r Meta) -> Used<'r> {
-    let Usage { input_tokens, output_tokens, cached_tokens, reasoning_tokens, .. } = reply.usage;
+    let Usage { input_tokens, output_tokens, cached_tokens, written_tokens, reasoning_tokens, .. } =
+        reply.usage;
+    let cache_write_tokens = Some(written_tokens).filter(|written| *written > 0);
     Used {
         prompt_tokens: input_tokens,
         completion_tokens: output_tokens,
         total_tokens: input_tokens.saturating_add(output_tokens),
-        prompt_tokens_details: Cached { cached_tokens },
+        prompt_tokens_details: Cached { cached_tokens, cache_write_tokens },
         completion_tokens_details: Reasoned { reasoning_tokens },
         formwork: reply.extension(meta),
     }

@@ -108,7 +108,7 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Message
     }
     if role == Role::Tool {
         let id = fields.required_text("tool_call_id")?;
-        let result = parts::result(id, parts, (&fields, "content"));
+        let result = parts::result(id, parts, (&fields, "content"))?;
         return Ok(Message { role, parts: vec![result] });
     }
     for (at, call) in fields.list("tool_calls")?.unwrap_or_default() {

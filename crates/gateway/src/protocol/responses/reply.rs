@@ -39,6 +39,9 @@ pub(in crate::protocol) fn document(reply: &Reply, meta: &Meta) -> Value {
         "total_tokens": usage.input_tokens.saturating_add(usage.output_tokens),
         "formwork": reply.extension(meta),
     });
+    if usage.written_tokens > 0 {
+        whole["usage"]["input_tokens_details"]["cache_write_tokens"] = usage.written_tokens.into();
+    }
     whole
 }
 

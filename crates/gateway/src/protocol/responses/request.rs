@@ -101,7 +101,7 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<
                     vec![Part::Text { text: value.to_string() }]
                 }
             };
-            Message { role: Role::Tool, parts: vec![parts::result(id, parts, (&item, "output"))] }
+            Message { role: Role::Tool, parts: vec![parts::result(id, parts, (&item, "output"))?] }
         }
         // The reasoning of earlier turns cannot be sent to other protocols, so it is dropped.
         "reasoning" => {

@@ -52,6 +52,7 @@ enum Schema<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ToolChoice<'a> {
     None,
+    Any,
     Tool { name: &'a str, disable_parallel_tool_use: bool },
 }
 
@@ -102,6 +103,11 @@ pub(super) fn format<'a>(
     if call.tools.is_empty() && !tools.is_empty() {
         // Those of the dialogue are there for the server alone.
         format.tool_choice.get_or_insert(ToolChoice::None);
+    }
+    // The API refuses it while the model thinks.
+    let thinks = wire.thinks() || call.settings.as_ref().is_some_and(|own| own.reasoning_tokens.is_some());
+    if call.requires_tool && !call.tools.is_empty() && !thinks {
+        format.tool_choice.get_or_insert(ToolChoice::Any);
     }
     format.tools.extend(tools.iter().map(|tool| Tool {
         name: &tool.name,

@@ -1,7 +1,9 @@
 //! Encoded requests.
 
 use formwork_anthropic::{Anthropic, DEFAULT_MAX_TOKENS, Mode, Thinking};
-use formwork_core::{Capabilities, Enforcement, FaultKind, Message, Part, Role, Sampling, Tool};
+use formwork_core::{
+    Capabilities, Enforcement, FaultKind, Message, ModelSettings, Part, Role, Sampling, Tool,
+};
 use formwork_wire::Wire;
 use serde_json::{Map, Value, json};
 
@@ -70,6 +72,22 @@ fn tools_of_the_caller_stand_beside_the_schema() {
     let body = sent(&wire(), &with(call(Enforcement::Schema), |call| call.tools = tools));
     let expected = json!([{"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}]);
     assert_eq!((&body["tools"], &body["tool_choice"]), (&expected, &Value::Null));
+}
+
+#[test]
+fn a_call_of_a_tool_is_required_unless_the_model_thinks() {
+    let parameters = json!({"type": "object"});
+    let tools = vec![Tool { name: "look".into(), description: String::new(), parameters }];
+    let plain = call(Enforcement::None).with_required_tool();
+    assert_eq!(sent(&wire(), &plain)["tool_choice"], Value::Null);
+    let required = with(plain, |call| call.tools = tools);
+    assert_eq!(sent(&wire(), &required)["tool_choice"], json!({"type": "any"}));
+    let thinking = wire().with_thinking(Thinking::Adaptive);
+    assert!(wire().capabilities().required_tools && !thinking.capabilities().required_tools);
+    assert_eq!(sent(&thinking, &required)["tool_choice"], Value::Null);
+    let settings = ModelSettings { reasoning_tokens: Some(2_000), ..ModelSettings::default() };
+    let thinking = with(required, |call| call.settings = Some(settings.into()));
+    assert_eq!(sent(&wire(), &thinking)["tool_choice"], Value::Null);
 }
 
 #[test]

@@ -87,6 +87,9 @@ fn body<'a>(wire: &Gemini, call: &'a Call) -> Result<Body<'a>, Fault> {
             return Err(bad_request("the Gemini API does not support this enforcement"));
         }
     }
+    if call.requires_tool && !call.tools.is_empty() {
+        tool_config.get_or_insert_with(|| json!({"functionCallingConfig": {"mode": "ANY"}}));
+    }
     let tools = (!functions.is_empty()).then(|| json!([{"functionDeclarations": functions}]));
     Ok(Body { dialogue, tool_config, tools, generation_config: generation })
 }

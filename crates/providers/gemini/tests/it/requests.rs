@@ -79,6 +79,8 @@ fn a_tool_is_forced_where_its_arguments_are_the_answer() {
     let sent = body(&Gemini::new("m"), &call);
     assert_eq!(sent["tools"][0]["functionDeclarations"][0]["name"], "look_up");
     assert_eq!(sent.get("toolConfig"), None);
+    let sent = body(&Gemini::new("m"), &call.with_required_tool());
+    assert_eq!(sent["toolConfig"], json!({"functionCallingConfig": {"mode": "ANY"}}));
 }
 
 #[test]

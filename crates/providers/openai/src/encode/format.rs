@@ -1,7 +1,7 @@
 //! The properties of the request that enforce a schema: a response format, or a tool that the model is forced to call.
 
 use async_openai::types::chat::{
-    ChatCompletionNamedToolChoice, ChatCompletionToolChoiceOption, FunctionName,
+    ChatCompletionNamedToolChoice, ChatCompletionToolChoiceOption, FunctionName, ToolChoiceOptions,
 };
 use formwork_core::{Call, Enforcement, Fault};
 use formwork_wire::{bad_request, schema_of};
@@ -78,6 +78,10 @@ pub(super) fn format<'a>(wire: &OpenAi, call: &'a Call, name: &'a str) -> Result
             format.parallel_tool_calls = Some(false);
         }
         _ => return Err(bad_request("Chat Completions does not support this enforcement")),
+    }
+    if call.requires_tool && !call.tools.is_empty() {
+        let required = ChatCompletionToolChoiceOption::Mode(ToolChoiceOptions::Required);
+        format.tool_choice.get_or_insert(required);
     }
     let tools = call.tools.iter();
     format

@@ -65,7 +65,11 @@ enum Tool<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ToolChoice<'a> {
-    Function { name: &'a str },
+    Function {
+        name: &'a str,
+    },
+    #[serde(untagged)]
+    Mode(&'static str),
 }
 
 /// Returns the HTTP request for a call.
@@ -94,6 +98,11 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
         parameters: Json::Value(&tool.parameters),
         strict: false,
     }));
+    // The document has one call.
+    let parallel_tool_calls = tool_choice.is_some().then_some(false);
+    if call.requires_tool && !call.tools.is_empty() {
+        tool_choice.get_or_insert(ToolChoice::Mode("required"));
+    }
     let messages = dialogue(wire, call);
     let input = input(&messages, wire.system_role, enforcement)?;
     let body = Body {
@@ -102,7 +111,7 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
         input: input.items,
         text: format.map(|format| Text { format }),
         tools,
-        parallel_tool_calls: tool_choice.is_some().then_some(false),
+        parallel_tool_calls,
         tool_choice,
         temperature: call.sampling.temperature.filter(|_| capabilities.temperature),
         top_p: call.sampling.top_p.filter(|_| capabilities.top_p),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_openai::types::chat::{CreateChatCompletionRequest, ResponseFormat};
 use formwork_core::{Capabilities, Enforcement, FaultKind, Lowered, Message, Part, Role, Sampling, Tool};
-use formwork_openai::{MaxTokensField, OpenAi, SystemRole};
+use formwork_openai::{Api, MaxTokensField, OpenAi, SystemRole};
 use formwork_wire::Wire;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -45,6 +45,22 @@ fn a_tool_carries_the_answer() {
     assert_eq!(body["tools"], json!([{"type": "function", "function": function}]));
     assert_eq!(body["tool_choice"], json!({"type": "function", "function": {"name": "Person"}}));
     assert_eq!((&body["parallel_tool_calls"], body.get("response_format")), (&json!(false), None));
+}
+
+#[test]
+fn a_call_of_a_tool_is_required_where_the_caller_has_tools() {
+    let parameters = json!({"type": "object"});
+    let tool = Tool { name: "look".into(), description: String::new(), parameters };
+    for api in [Api::Chat, Api::Responses] {
+        let mut call = call(Enforcement::None).with_required_tool();
+        let wire = OpenAi::new("m").with_api(api);
+        assert_eq!(sent(&wire, &call).get("tool_choice"), None);
+        call.tools.push(tool.clone());
+        let body = sent(&wire, &call);
+        assert_eq!((&body["tool_choice"], body.get("parallel_tool_calls")), (&json!("required"), None));
+        call.requires_tool = false;
+        assert_eq!(sent(&wire, &call).get("tool_choice"), None);
+    }
 }
 
 #[test]
