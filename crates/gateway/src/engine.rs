@@ -7,7 +7,8 @@ use formwork::config::Defaults;
 use formwork::contract::take_rules;
 use formwork::providers::Protocol;
 use formwork_core::{
-    Cost, Error, Inline, Input, Message, ModelSettings, Outcome, Patching, Policy, Temperature, Usage,
+    Cost, Error, Inline, Input, MAX_BYTES, MAX_PREVIOUS, Message, ModelSettings, Outcome, Patching, Policy,
+    Temperature, Usage,
 };
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use serde_json::Value;
@@ -217,11 +218,13 @@ impl Engine {
     ) -> Result<(u64, u64), String> {
         /// The tokens of an answer that only a run limits.
         const ANSWER: u32 = 4_096;
+        /// The bytes of a token, which few texts exceed on average.
+        const TOKEN: u64 = 16;
 
         // Only such a run limits its answers to what was reserved.
         let is_single = is_run && ask.count == 1 && matches!(ask.want, Want::Json { .. } | Want::Call(_));
         let calls = if ask.want.is_contract() { u64::from(self.attempts()) } else { 1 };
-        let (mut call, mut least) = (0, 0);
+        let (mut call, mut correction, mut least) = (0, 0, 0);
         for target in self.targets(targets) {
             let name = target.name();
             let price =
@@ -251,19 +254,22 @@ impl Engine {
             // Several texts of one call have one prompt. In another protocol, and of a contract, each answer has calls of its own.
             let is_shared = is_given && !ask.want.is_contract();
             let prompts = if is_shared { 1 } else { u64::from(ask.count) };
-            let cost = |output: u32| {
+            let cost = |input: u64, output: u32| {
                 let output = u64::from(output).saturating_mul(u64::from(ask.count));
                 let usage = Usage::new(input.saturating_mul(prompts), output);
                 let cost =
                     if is_single || prompt.is_cached() { price.at_most(usage) } else { price.of(usage) };
                 cost.micro_usd.unwrap_or(0)
             };
-            call = call.max(cost(output));
+            call = call.max(cost(input, output));
+            // The prompt of a correction has the answer before it and its violations as well.
+            let answer = u64::from(output).saturating_mul(TOKEN).min(MAX_PREVIOUS as u64);
+            correction = correction.max(cost(input.saturating_add(answer + MAX_BYTES as u64), output));
             // A run limits its first call by the length of schema and text; see `limit.rs` of formwork-core.
             let expected = u32::try_from(1_024 + prompt.most() / 2).unwrap_or(u32::MAX);
-            least = least.max(cost(if is_single { output.min(expected) } else { output }));
+            least = least.max(cost(input, if is_single { output.min(expected) } else { output }));
         }
-        Ok((call.saturating_mul(calls), least))
+        Ok((call.saturating_add(correction.saturating_mul(calls - 1)), least))
     }
 
     /// Returns the usage of a call that gave no answer in time. The target may have written up to its limit.

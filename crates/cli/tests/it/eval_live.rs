@@ -80,6 +80,35 @@ fn two_targets_are_asked_once_for_each_row_and_compared_in_pairs() {
     let again = run(&["--json", "--resume"]);
     assert_eq!((again.code, questions(&one) + questions(&other)), (0, 6), "{}", again.stderr);
     assert_eq!(again.rows()[0]["configurations"][0]["score"], 1.0);
+
+    // Read as recorded answers, the file has both configurations as well.
+    let saved = saved.to_str().unwrap();
+    let recorded = |more: &[&str], input: &str| {
+        formwork(&[&["eval", &*gold, "--schema", &*schema, "--json"], more].concat(), input)
+    };
+    for (more, names) in [
+        (&["--answers", saved][..], vec!["one", "other"]),
+        (&["--answers", saved, "--answers", saved], {
+            let [one, other] = [", one", ", other"];
+            vec![one, other, one, other]
+        }),
+    ] {
+        let ran = recorded(more, "");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let result = ran.rows().remove(0);
+        let all = result["configurations"].as_array().unwrap();
+        let given = all.iter().map(|it| it["name"].as_str().unwrap().trim_start_matches(saved));
+        assert_eq!(given.collect::<Vec<_>>(), names);
+        assert_eq!(all[0]["score"], 1.0);
+        assert!((all[1]["score"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{all:?}");
+    }
+    // Standard input and a baseline are read once, for one configuration.
+    let text = fs::read_to_string(saved).unwrap();
+    refused(&recorded(&["--answers", "-"], &text), 2, "name a file for each configuration");
+    let lines = text.lines().filter(|line| line.contains("\"configuration\":\"one\""));
+    let of_one = lines.collect::<Vec<_>>().join("\n");
+    let ran = recorded(&["--answers", "-", "--baseline", saved], &of_one);
+    refused(&ran, 2, "name a file for each configuration");
 }
 
 #[test]
@@ -394,7 +423,7 @@ fn gold_is_a_folder_or_csv_and_what_is_wrong_with_it_is_named() {
 }
 
 #[test]
-fn a_calibration_is_fitted_on_several_files_of_answers_and_too_few_values_are_an_error() {
+fn a_calibration_is_fitted_on_several_files_of_answers_and_a_file_that_cannot_be_fitted_is_named() {
     let test = "calibrate";
     let (mut gold, mut one, mut other) = (String::new(), String::new(), String::new());
     for id in 0..200 {
@@ -420,9 +449,23 @@ fn a_calibration_is_fitted_on_several_files_of_answers_and_too_few_values_are_an
         (&json!(200), &json!(400), &json!(true))
     );
     assert!(calibration["error"].as_f64().unwrap() <= 0.05, "{calibration}");
-    // A configuration without a wrong value has nothing to fit.
+    // A configuration without a wrong value has nothing to fit, which loses no other calibration.
     let ran = formwork(&["eval", &gold, "--answers", &one, "--answers", &other, "--calibrate", &file], "");
-    assert!(ran.code == 2 && ran.stderr.contains("too few to calibrate"), "{}", ran.stderr);
+    let none_wrong = &*format!("none of the 400 values of {other} is wrong, so it cannot be calibrated");
+    assert!(ran.code == 0 && ran.stderr.contains(&format!("warning: {none_wrong}")), "{}", ran.stderr);
+    let written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let fitted = written["calibrations"].as_array().unwrap();
+    assert_eq!((fitted.len(), &fitted[0]["configuration"]), (1, &json!(one)));
+    let ran = formwork(&["eval", &gold, "--answers", &other, "--calibrate", &file], "");
+    assert!(ran.code == 2 && ran.stderr.contains(none_wrong), "{}", ran.stderr);
+    let few = write(
+        test,
+        "few.jsonl",
+        &fs::read_to_string(&gold).unwrap().lines().take(3).collect::<Vec<_>>().join("\n"),
+    );
+    let ran = formwork(&["eval", &few, "--answers", &one, "--calibrate", &file], "");
+    let says = "6 values of 3 documents are too few to calibrate ";
+    assert!(ran.code == 2 && ran.stderr.contains(says), "{}", ran.stderr);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn a_call_that_may_cost_more_than_is_left_is_not_made_and_both_numbers_are_repor
             assert_eq!((ran.code, server.received().len()), (1, 0), "{command:?}: {}", ran.stderr);
             let printed = format!("{}{}", ran.stdout, ran.stderr);
             assert!(
-                printed.contains("the budget does not allow another call: it may cost up to $0.0"),
+                printed.contains("the budget does not allow another call: it needs at least $0.0"),
                 "{printed}"
             );
             assert!(printed.contains("$0.000001 is left"), "{printed}");

@@ -309,6 +309,24 @@ fn a_limit_of_tokens_beyond_every_reservation_is_a_mistake_of_the_request() {
 }
 
 #[test]
+fn the_reservation_of_a_run_covers_its_corrections() {
+    // The prompt is shorter than the list of what is wrong with the answer.
+    let server = Server::start([
+        completion(r#"{"age": "old", "a": 1, "b": 2}"#),
+        completion(r#"{"age": "older", "c": 3, "d": 4}"#),
+        completion(r#"{"age": 34}"#),
+    ])
+    .unwrap();
+    let ledger = ledger();
+    let secret = add(&ledger, NewKey { budget: Some(90_000_000), ..NewKey::new("alice") });
+    let gate = gate(&server.url(), &ledger);
+    let mut body = ways()[0].body("primary", false);
+    body["max_tokens"] = 9.into();
+    let got = gate.post(ways()[0].path, &[("x-api-key", &secret)], &body);
+    assert_eq!((got.status, server.received().len()), (200, 3), "{}", got.text());
+}
+
+#[test]
 fn a_budget_of_a_header_ends_a_run_in_the_middle() {
     // One call costs 0.015 dollars, and reserves 0.05 dollars for its completion alone.
     let server = Server::start([

@@ -42,22 +42,36 @@ pub(super) struct Answers {
     file: String,
     /// The configuration whose answers count; `None`: those of the whole file.
     configuration: Option<String>,
-    /// The keys of the answers that count; empty if all do.
-    keys: Rc<Keys>,
+    /// The configuration of the first answer, of which all are if no configuration was named.
+    first: Option<String>,
+    /// The keys of the answers that count; `None` if all do.
+    keys: Option<Rc<Keys>>,
     lines: Lines,
     /// The answers that were read and not taken, by their id.
     values: HashMap<String, Recorded>,
     pub(super) efforts: Vec<Effort>,
 }
 
+/// Returns the names of the configurations of a file of answers; none of a file that can be read once only, such as standard input.
+pub(super) fn configurations(path: &Path) -> Result<Vec<String>, Failed> {
+    let mut names = Vec::new();
+    if path.is_file() {
+        for row in numbered::<EvalAnswer>(path)? {
+            let name = row?.1.ok().and_then(|row| row.configuration);
+            names.extend(name.filter(|name| !names.contains(name)));
+        }
+    }
+    Ok(names)
+}
+
 impl Answers {
-    /// Opens a file of answers, for those of one configuration with these keys or for all of them.
-    pub(super) fn open(path: &Path, own: Option<(&str, Rc<Keys>)>) -> Result<Self, Failed> {
-        let (configuration, keys) = own.unzip();
+    /// Opens a file of answers, for those of one configuration or of all, and for those with these keys.
+    pub(super) fn open(path: &Path, own: Option<&str>, keys: Option<Rc<Keys>>) -> Result<Self, Failed> {
         Ok(Self {
-            keys: keys.unwrap_or_default(),
+            keys,
             file: files::name(path),
-            configuration: configuration.map(str::to_owned),
+            configuration: own.map(str::to_owned),
+            first: None,
             lines: Box::new(numbered::<EvalAnswer>(path)?),
             values: HashMap::new(),
             efforts: Vec::new(),
@@ -71,10 +85,19 @@ impl Answers {
             let (line, row) = row?;
             let (file, is_own) = (&self.file, self.configuration.is_some());
             match row {
-                Err(BadRow { message, .. }) if !is_own => notes.failed(message),
+                Err(BadRow { message, .. }) if self.keys.is_none() => notes.failed(message),
                 // The last line of a process that was killed.
                 Err(_) => {}
                 Ok(row) if is_own && (row.configuration != self.configuration || self.is_old(&row)) => {}
+                Ok(EvalAnswer { configuration: Some(other), .. })
+                    if !is_own && *self.first.get_or_insert_with(|| other.clone()) != other =>
+                {
+                    let first = self.first.as_deref().unwrap_or_default();
+                    return Err(Failed::usage(format!(
+                        "{file}:{line}: this answer is of the configuration {other}, and those before it are of {first}: name a file for \
+                         each configuration"
+                    )));
+                }
                 Ok(EvalAnswer { value: None, .. }) => {
                     notes.failed(format!("{file}:{line}: the row has no `value`: write null for no answer"));
                 }
@@ -104,7 +127,8 @@ impl Answers {
     /// Returns whether the row answers another question than the present one.
     fn is_old(&self, row: &EvalAnswer) -> bool {
         let configuration = row.configuration.as_deref().unwrap_or_default();
-        let present = self.keys.get(&digest(&format!("{configuration}\n{}", id_text(&row.id))));
+        let Some(keys) = &self.keys else { return false };
+        let present = keys.get(&digest(&format!("{configuration}\n{}", id_text(&row.id))));
         // An answer to a row that the gold no longer has is no answer to a present question.
         present.is_none_or(|present| row.key.as_deref().is_none_or(|key| digest(key) != *present))
     }
@@ -148,7 +172,7 @@ mod tests {
         let rows: String = ids.into_iter().map(|id| format!("{{\"id\": {id}, \"value\": {id}}}\n")).collect();
         std::fs::write(&path, rows).unwrap();
         let (mut notes, mut seen, mut kept) = (Notes::default(), HashSet::new(), 0);
-        let mut answers = Answers::open(&path, None).unwrap();
+        let mut answers = Answers::open(&path, None, None).unwrap();
         for id in 0..100 {
             let taken = answers.take(&id.to_string(), &seen, &mut notes).unwrap();
             assert_eq!(taken.unwrap().value, id, "{name}");

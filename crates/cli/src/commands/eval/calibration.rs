@@ -1,5 +1,6 @@
 //! Files of calibrations: from scores to probabilities, by configuration.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Once;
@@ -15,19 +16,18 @@ use crate::targets::Opened;
 /// The name of the answers that all configurations give together.
 pub(crate) const MERGED: &str = "merged";
 
-/// Fits a calibration for each configuration, and writes them. Each has a name, its leaves, and the number of answers beside it.
+/// Fits a calibration for each configuration, and writes them. Each has a name, its leaves, and the number of answers beside it. A warning
+/// names those that cannot be fitted, which are an error if there are no others.
 pub(super) fn write<'a>(
     path: &Path,
     sets: impl Iterator<Item = (&'a str, &'a [Scored], usize)>,
     has_text: bool,
 ) -> Result<(), Failed> {
-    let mut calibrations = Vec::new();
+    let (mut calibrations, mut unfit) = (Vec::new(), Vec::new());
     for (name, scored, others) in sets {
         let Some(one) = calibrate(name, others, has_text, scored) else {
-            return Err(Failed::usage(format!(
-                "{} values are too few to calibrate {name}: at least 50 values of 4 documents are needed, and some of them wrong",
-                scored.len()
-            )));
+            unfit.push(reason(name, scored));
+            continue;
         };
         say!(
             "calibrated {name} on {} values of {} documents; error on documents that were not fitted {:.3}",
@@ -37,10 +37,27 @@ pub(super) fn write<'a>(
         );
         calibrations.push(one);
     }
+    if calibrations.is_empty() {
+        return Err(Failed::usage(unfit.join("; ")));
+    }
+    unfit.iter().for_each(|reason| say!("warning: {reason}"));
     let mut text = serde_json::to_string_pretty(&Calibrations::new(calibrations))
         .map_err(|error| Failed::usage(error.to_string()))?;
     text.push('\n');
     fs::write(path, text).map_err(|error| Failed::usage(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Returns why no calibration was fitted.
+fn reason(name: &str, scored: &[Scored]) -> String {
+    let documents = scored.iter().map(|leaf| leaf.document).collect::<HashSet<_>>().len();
+    let count = scored.len();
+    if count < 50 || documents < 4 {
+        return format!(
+            "{count} values of {documents} documents are too few to calibrate {name}: at least 50 values of 4 documents are needed"
+        );
+    }
+    let lacking = if scored.iter().any(|leaf| leaf.right) { "wrong" } else { "right" };
+    format!("none of the {count} values of {name} is {lacking}, so it cannot be calibrated")
 }
 
 /// Reads the calibrations of a file, or else of the configuration's file, for answers of these targets that are each compared with a number

@@ -165,14 +165,23 @@ pub(crate) fn run(mut args: Args, providers: &Providers) -> Result<Status, Faile
     if args.answers.is_empty() {
         let live::Recorded { file, names, keys } = live::ask(args, providers, &mut notes)?;
         for name in names {
-            let answers = Answers::open(&file, Some((&name, Rc::clone(&keys))))?;
+            let answers = Answers::open(&file, Some(&name), Some(Rc::clone(&keys)))?;
             sets.push(Set::new(Some(name), files::name(&file), answers, args.profile, true));
         }
     }
     for file in &args.answers {
         let name = files::name(file);
         let of = (args.answers.len() > 1).then(|| name.clone());
-        sets.push(Set::new(of, name, Answers::open(file, None)?, args.profile, false));
+        let configurations = answers::configurations(file)?;
+        if configurations.len() < 2 {
+            sets.push(Set::new(of, name, Answers::open(file, None, None)?, args.profile, false));
+            continue;
+        }
+        for one in configurations {
+            let answers = Answers::open(file, Some(&one), None)?;
+            let of = of.iter().cloned().chain([one]).collect::<Vec<_>>().join(", ");
+            sets.push(Set::new(Some(of), name.clone(), answers, args.profile, false));
+        }
     }
     let mut scoring = Scoring {
         args,
@@ -528,7 +537,7 @@ impl Earlier {
             }
             Err(_) => {}
         }
-        Ok(Self::Answers(Box::new((Answers::open(path, None)?, Evaluation::new(profile)))))
+        Ok(Self::Answers(Box::new((Answers::open(path, None, None)?, Evaluation::new(profile)))))
     }
 
     fn rows(self, seed: u64) -> Rows {

@@ -278,7 +278,8 @@ impl Run {
             return;
         }
         let denied = self.reserve(plan, &call);
-        self.without_money(plan, now, denied, [left, None], |cost| cost.fits(denied) && cost != denied);
+        let needed = self.reserve_within(plan, &call, self.min_limit());
+        self.without_money(plan, now, needed, [left, None], |cost| cost.fits(denied) && cost != denied);
     }
 
     pub(super) fn checked(&mut self, plan: &Plan, now: Time, violations: Vec<Violation>) {

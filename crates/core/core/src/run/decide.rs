@@ -67,7 +67,8 @@ impl Run {
                 if self.fits_less_reasoning(plan, &call, left) {
                     return self.begin(plan, now);
                 }
-                return self.without_money(plan, now, worst, [Some(left); 2], |cost| cost.fits(left));
+                let needed = self.reserve_within(plan, &call, self.min_without_reasoning(plan));
+                return self.without_money(plan, now, needed, [Some(left); 2], |cost| cost.fits(left));
             }
         }
         self.request.sent(call.max_tokens);
@@ -89,14 +90,14 @@ impl Run {
         })
     }
 
-    /// Continues after a budget refused the next call, which may cost up to `worst`. `left` is the rest of that budget, and `own` the same if it
+    /// Continues after a budget refused the next call, which needs `needed` at least. `left` is the rest of that budget, and `own` the same if it
     /// is that of the run, for which the room for reasoning is lowered: on another target whose call `may_cost`
     /// accepts, or on the target that the run was about to leave for this one. Ends the run if there is no such target.
     pub(super) fn without_money(
         &mut self,
         plan: &Plan,
         now: Time,
-        worst: Cost,
+        needed: Cost,
         [left, own]: [Option<Cost>; 2],
         may_cost: impl Fn(Cost) -> bool,
     ) {
@@ -127,7 +128,7 @@ impl Run {
                 return self.carry_out(plan, now, decision);
             }
         }
-        self.give_up(plan, ErrorKind::Budget, &over_budget(worst, left));
+        self.give_up(plan, ErrorKind::Budget, &over_budget(needed, left));
     }
 
     /// Returns the maximum cost of a call: a token has at least one byte, and reasoning counts as part of the answer.

@@ -203,14 +203,14 @@ fn explain(failure: &Failure, attempts: u32, repeated: bool) -> (ErrorKind, Stri
     }
 }
 
-/// Returns the message for a call that a budget does not allow, with the maximum cost of the call and the rest of the budget.
-pub(super) fn over_budget(worst: Cost, left: Option<Cost>) -> String {
-    let numbers = left.and_then(|left| match (worst.micro_usd, left.micro_usd) {
-        (Some(worst), Some(left)) if worst > left => {
-            Some(format!(": it may cost up to {}, and {} is left", dollars(worst), dollars(left)))
+/// Returns the message for a call that a budget does not allow, with the smallest amount that allows it and the rest of the budget.
+pub(super) fn over_budget(needed: Cost, left: Option<Cost>) -> String {
+    let numbers = left.and_then(|left| match (needed.micro_usd, left.micro_usd) {
+        (Some(needed), Some(left)) if needed > left => {
+            Some(format!(": it needs at least {}, and {} is left", dollars(needed), dollars(left)))
         }
-        _ if worst.tokens > left.tokens => {
-            Some(format!(": it may take up to {} tokens, and {} are left", worst.tokens, left.tokens))
+        _ if needed.tokens > left.tokens => {
+            Some(format!(": it needs at least {} tokens, and {} are left", needed.tokens, left.tokens))
         }
         _ => None,
     });

@@ -86,32 +86,48 @@ impl Run {
 
     /// Lowers the limit of a call that a shared budget denied, so that its maximum cost is at most `left`: to four times the longest
     /// answer if it is known and fits, or else to the rest of the budget. Returns whether such a limit leaves enough for an answer:
-    /// twice the longest one, and no less than a limit that cut an answer off asks for.
+    /// the [minimum](Self::min_limit).
     pub(super) fn fits_limit(&mut self, plan: &Plan, call: &Call, left: Cost) -> bool {
+        let min = self.min_limit();
+        let Some(most) = self.affordable(plan, call, left, min) else { return false };
         let longest = u32::try_from(self.size.longest).unwrap_or(u32::MAX);
-        let min = longest.saturating_mul(2).max(self.size.raised).max(MIN_LEFT);
-        // The caller's own limit is not changed.
-        let own = self.request.max_tokens.is_some();
-        let Some(most) = self.affordable(plan, call, left, min).filter(|_| !own) else { return false };
         let wanted = if longest == 0 { most } else { longest.saturating_mul(LONGER).max(min) };
         self.size.within = Some(most.min(wanted));
         true
     }
 
+    /// Returns the limit to which that of a call may be lowered under a shared budget: twice the longest answer, and no less than a limit
+    /// that cut an answer off asks for. The caller's own limit is not lowered.
+    pub(super) fn min_limit(&self) -> u32 {
+        let longest = u32::try_from(self.size.longest).unwrap_or(u32::MAX);
+        let min = longest.saturating_mul(2).max(self.size.raised).max(MIN_LEFT);
+        self.request.max_tokens.map_or(min, |_| u32::MAX)
+    }
+
     /// Lowers the room for reasoning of a call that the budget of the run does not allow, to the rest of the budget. Returns whether that
     /// leaves as much as schema and input ask for.
     pub(super) fn fits_less_reasoning(&mut self, plan: &Plan, call: &Call, left: Cost) -> bool {
-        let min = self.size.limit(expected(plan.schema_bytes, &self.input.messages));
+        let min = self.min_without_reasoning(plan);
         // A limit that is set already changes nothing.
         let most = self.affordable(plan, call, left, min).filter(|most| self.size.within != Some(*most));
         self.size.within = most.or(self.size.within);
         most.is_some()
     }
 
+    /// Returns the limit that schema and input ask for, without room for reasoning.
+    pub(super) fn min_without_reasoning(&self, plan: &Plan) -> u32 {
+        self.size.limit(expected(plan.schema_bytes, &self.input.messages))
+    }
+
+    /// Returns the maximum cost of a call whose limit is lowered to `max`.
+    pub(super) fn reserve_within(&self, plan: &Plan, call: &Call, max: u32) -> Cost {
+        let max_tokens = call.max_tokens.map(|limit| limit.min(max));
+        self.reserve(plan, &Call { max_tokens, ..call.clone() })
+    }
+
     /// Returns the highest limit from `min` to below that of a call whose cost fits; `None` if there is none.
     fn affordable(&self, plan: &Plan, call: &Call, left: Cost, min: u32) -> Option<u32> {
-        let fits =
-            |limit: u32| self.reserve(plan, &Call { max_tokens: Some(limit), ..call.clone() }).fits(left);
+        let fits = |limit: u32| self.reserve_within(plan, call, limit).fits(left);
         let max = call.max_tokens.filter(|max| *max > min && fits(min))?;
         // The cost grows with the limit: `low` fits, `high` does not.
         let (mut low, mut high) = (min, max);

@@ -37,7 +37,7 @@ fn an_answer_that_reads_the_schema_begins_as_the_contract_where_the_model_contin
 fn a_refused_budget_says_what_the_call_may_cost_and_what_is_left() {
     let priced = target("one").with_price(Price::new(1_000_000, 1_000_000));
     for (budget, is_left) in [
-        (Cost { tokens: u64::MAX, micro_usd: Some(20) }, "it may cost up to $0.000"),
+        (Cost { tokens: u64::MAX, micro_usd: Some(20) }, "it needs at least $0.000"),
         (Cost { tokens: u64::MAX, micro_usd: Some(20) }, ", and $0.00002 is left"),
         (Cost { tokens: 20, micro_usd: None }, " tokens, and 20 are left"),
         (Cost { tokens: 20, micro_usd: Some(u64::MAX) }, " tokens, and 20 are left"),

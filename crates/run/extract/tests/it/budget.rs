@@ -117,18 +117,18 @@ fn row() -> Reply {
 }
 
 /// Returns the maximum cost of one call.
-async fn reservation() -> u64 {
-    let (budget, results) = rows(&Slow::new([row()]), 1).await;
-    let error = results.into_iter().next().unwrap().unwrap_err();
-    assert_eq!((error.kind(), error.calls().len(), budget.spent()), (ErrorKind::Budget, 0, Cost::default()));
-    let (_, worst) = error.message().split_once("up to $").unwrap();
-    let (worst, _) = worst.split_once(',').unwrap();
-    (worst.parse::<f64>().unwrap() * 1e6).round() as u64
+fn reservation() -> u64 {
+    let builder = Extractor::<Person>::builder().with_target(backend(&Slow::new([row()])).with_price(PRICE));
+    let extractor = builder.with_shared_budget(Budget::new(money(1))).build().unwrap();
+    let plan = extractor.plan();
+    let mut run = Run::new(plan, Input::new([Message::user(TEXT)]));
+    let Step::Call { reserve, .. } = run.step(plan, Time(0)).unwrap() else { panic!() };
+    reserve.micro_usd.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn rows_wait_for_open_calls_and_all_succeed_under_a_budget_that_covers_their_real_cost() {
-    let reservation = reservation().await;
+    let reservation = reservation();
     assert!(reservation > 40 * REAL, "{reservation}: a reservation is more than all rows cost");
     for (name, budget, open) in [
         ("45 times the real cost of all rows", 45 * 40 * REAL, 8),
@@ -157,13 +157,13 @@ async fn rows_end_with_the_budget_once_the_smallest_call_does_not_fit() {
         let spent = (results.len() - failed.len()) as u64 * REAL;
         assert_eq!(budget.spent().micro_usd, Some(spent), "{limit}");
         // The rest does not pay for the smallest call with the longest input.
-        assert!(limit - spent < 1_024 + reservation().await / 2, "{limit}: {spent} spent");
+        assert!(limit - spent < 1_024 + reservation() / 2, "{limit}: {spent} spent");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_that_was_lowered_for_the_budget_is_raised_if_it_cuts_an_answer_off() {
-    let reservation = reservation().await;
+    let reservation = reservation();
     let cut = || {
         let text = Completion::new(&MARIA[..MARIA.len() - 4]).with_usage(Usage::new(20, 256));
         Reply::completion(text.with_finish(Finish::Length))
@@ -323,6 +323,27 @@ async fn the_longest_answer_of_earlier_runs_sets_the_limit_of_the_next_ones() {
     }
     let limits: Vec<_> = model.calls().iter().map(|call| call.max_tokens.unwrap()).collect();
     assert!((1_024..2_000).contains(&limits[0]) && limits[1] == 3_600, "{limits:?}");
+}
+
+#[tokio::test]
+async fn the_amount_that_the_error_of_a_budget_names_is_the_smallest_with_which_the_call_is_made() {
+    for limit in [None, Some(1_000)] {
+        let with = async |micro_usd| {
+            let model = Arc::new(Scripted::new([row()]));
+            let mut builder = Extractor::<Person>::builder().with_target(backend(&model).with_price(PRICE));
+            if let Some(limit) = limit {
+                builder = builder.with_max_tokens(limit);
+            }
+            let extractor = builder.with_shared_budget(Budget::new(money(micro_usd))).build().unwrap();
+            extractor.extract(TEXT).await
+        };
+        let error = with(500).await.unwrap_err().to_string();
+        let (_, amount) = error.split_once("it needs at least $").unwrap();
+        let (amount, _) = amount.split_once(", and $0.0005 is left").unwrap();
+        let needed = (amount.parse::<f64>().unwrap() * 1e6).round() as u64;
+        assert_eq!(needed > 4_000, limit.is_some(), "{error}");
+        assert!(with(needed).await.is_ok() && with(needed - 1).await.is_err(), "{error}");
+    }
 }
 
 #[tokio::test]
