@@ -447,7 +447,11 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
     assert!(code == Some(130) && message.contains("error: cancelled; `formwork batch retry"), "{message}");
     refused(&batch(&["resume", &out]), 2, "was cancelled: `formwork batch retry");
     let results = lines(&out, "part-").len() as u64;
-    assert_eq!(batch(&["status", &out, "--json"]).rows()[0]["accepted"], results);
+    let status = batch(&["status", &out, "--json"]).rows().swap_remove(0);
+    assert_eq!(status["accepted"], results);
+    let ran = batch(&["retry", &out, "--limit", "1"]);
+    let says = format!("0 rejected rows are processed again, and {} open rows are processed", status["open"]);
+    assert!(ran.stderr.contains(&says), "{}", ran.stderr);
 }
 
 #[cfg(unix)]

@@ -37,6 +37,7 @@ fn the_same_rows_are_paid_for_once_and_only_changed_ones_again() {
     let (code, calls, says) = run(&first, &more, &["--new-rows"]);
     assert_eq!((code, calls), (0, 7), "{says}");
     assert!(says.contains("1 rows are the same as before, 1 are new"), "{says}");
+    assert!(says.contains(&format!("(rows of {more})")), "{says}");
     let ids: Vec<_> = lines(&first, "part-").iter().map(|line| line["id"].clone()).collect();
     assert_eq!(ids, [json!("new"), json!(1)]);
     let (code, _, says) = run(&first, &more, &["--store", "other.db"]);

@@ -111,8 +111,12 @@ impl Settings {
 
 /// Opens the rejected rows of a batch, and the open rows of a cancelled one.
 pub(super) fn reopen(batch: &Batch) -> Result<(), Failed> {
+    let open = batch.view().progress().map_err(failed)?.open();
     let rows = batch.retry().map_err(failed)?;
-    say!("{rows} rejected rows are processed again");
+    match open {
+        0 => say!("{rows} rejected rows are processed again"),
+        _ => say!("{rows} rejected rows are processed again, and {open} open rows are processed"),
+    }
     Ok(())
 }
 

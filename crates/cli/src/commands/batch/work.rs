@@ -42,7 +42,7 @@ pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Fai
         Ok(mut batch) => {
             let rows = read_rows(&args.source, &columns).map_err(failed)?;
             if args.new_rows {
-                new_rows(&mut batch, rows)?;
+                new_rows(&mut batch, &source, rows)?;
             } else {
                 batch.check_rows(rows).map_err(failed)?;
             }
@@ -121,14 +121,14 @@ fn store_of(args: &RunArgs, providers: &Providers) -> Result<Option<PathBuf>, Fa
 }
 
 /// Replaces the rows of a batch by those of its input.
-fn new_rows(batch: &mut Batch, rows: Rows) -> Result<(), Failed> {
+fn new_rows(batch: &mut Batch, source: &str, rows: Rows) -> Result<(), Failed> {
     let files = open_files(batch.view()).map_err(failed)?;
     if files > 0 {
         return Err(Failed::usage(format!(
             "{files} files of this batch are open at a provider: continue it without --new-rows until their results are there"
         )));
     }
-    let kept = batch.replace_rows(rows).map_err(failed)?;
+    let kept = batch.replace_rows(source, rows).map_err(failed)?;
     let rows = batch.view().progress().map_err(failed)?.rows;
     say!("{kept} rows are the same as before, {} are new", rows.saturating_sub(kept));
     Ok(())

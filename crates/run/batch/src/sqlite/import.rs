@@ -37,10 +37,11 @@ pub(super) fn import(
 /// Replaces the rows of a batch in one transaction; returns the number of those that are the same.
 pub(super) fn replace(
     view: &View,
+    source: &str,
     asked: &Asked,
     rows: impl Iterator<Item = Result<Result<Row, BadRow>, BatchError>> + Send + 'static,
 ) -> Result<u64, BatchError> {
-    let (spec, asked) = (view.spec.clone(), asked.clone());
+    let (spec, source, asked) = (view.spec.clone(), Value::from(source), asked.clone());
     let kept = Arc::new(Mutex::new(0));
     let shared = Arc::clone(&kept);
     in_one_write(&view.database, rows, move |file, rows| {
@@ -52,6 +53,7 @@ pub(super) fn replace(
         )?;
         let first: i64 =
             file.query_row("SELECT coalesce(max(key) + 1, 0) FROM before", [], |row| row.get(0))?;
+        tables::set(file, "source", &source)?;
         all(file, &spec, &asked, tables::nat(first), rows)?;
         let same = file.execute(
             "UPDATE rows SET (key, era, state, answer) = (SELECT key, era, state, answer FROM before

@@ -180,17 +180,19 @@ impl Batch {
         Ok(self.view.progress()?.open())
     }
 
-    /// Replaces the rows by those of a changed input. Rows with the same id and input keep their results and their calls; the others
+    /// Replaces the rows by those of a changed input, whose name is `source`. Rows with the same id and input keep their results and their calls; the others
     /// start without one.
     ///
     /// # Errors
     /// [`BatchError::Store`], and the error of the source, after which nothing is changed.
     pub fn replace_rows(
         &mut self,
+        source: &str,
         rows: impl Iterator<Item = Result<Result<Row, BadRow>, BatchError>> + Send + 'static,
     ) -> Result<u64, BatchError> {
         self.parts.settle();
-        let kept = import::replace(&self.view, &self.asked(), rows)?;
+        let kept = import::replace(&self.view, source, &self.asked(), rows)?;
+        source.clone_into(&mut self.view.spec.source);
         parts::remove_all(&self.view.folder)?;
         self.rows = self.view.progress()?.rows;
         self.written_again(self.unwritten("open = 0")?)?;

@@ -64,7 +64,7 @@ async fn only_new_and_changed_rows_are_paid_for() {
     input[2] = Ok(Row::new("r2", "text 902"));
     input.push(Ok(Row::new("last", "text 901")));
     let mut batch = open();
-    assert_eq!(batch.replace_rows(input.into_iter().map(Ok)).unwrap(), 18);
+    assert_eq!(batch.replace_rows("rows.jsonl", input.into_iter().map(Ok)).unwrap(), 18);
     let progress = batch.view().progress().unwrap();
     assert_eq!((progress.rows, progress.open(), progress.calls), (21, 3, before.calls));
     let (calls, values) = finished(batch, &own, Question::of(&own)).await;
@@ -79,7 +79,7 @@ async fn only_new_and_changed_rows_are_paid_for() {
     }));
     // The row that is gone comes back without a call, because its answer is still in the store.
     let mut batch = open();
-    batch.replace_rows(rows(20).into_iter().map(Ok)).unwrap();
+    batch.replace_rows("rows.jsonl", rows(20).into_iter().map(Ok)).unwrap();
     let (again, values) = finished(batch, &own, Question::of(&own)).await;
     assert_eq!((again, values.len()), (calls, 18));
 }
@@ -99,7 +99,7 @@ async fn files_that_are_still_to_be_written_and_those_of_changed_rows_do_not_mee
         let mut batch = Batch::open(&path).unwrap();
         let mut input = rows(60);
         input[59] = Ok(Row::new("r59", format!("text {}", 1000 + time)));
-        assert_eq!(batch.replace_rows(input.into_iter().map(Ok)).unwrap(), 59, "{time}");
+        assert_eq!(batch.replace_rows("rows.jsonl", input.into_iter().map(Ok)).unwrap(), 59, "{time}");
         batch.close().unwrap();
     }
     let left = lines(&path, "part-");
