@@ -1,5 +1,6 @@
 use formwork_core::{
-    CallRecord, Confidence, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Trust, Usage, Warning,
+    CallRecord, Confidence, Cost, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Trust, Usage,
+    Warning,
 };
 use formwork_evidence::{Disputed, Evidence};
 use schemars::JsonSchema;
@@ -29,7 +30,7 @@ pub struct ExtractInput {
 /// A result row of `formwork extract --jsonl` and `formwork extract --json`.
 ///
 /// ```json
-/// {"id": "a", "ok": true, "value": {"age": 34}, "origin": {"from": "model", "target": "primary"}, "calls": […], "usage": {…}}
+/// {"id": "a", "ok": true, "value": {"age": 34}, "origin": {"from": "model", "target": "primary"}, "calls": […], "usage": {…}, "cost": {…}}
 /// ```
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct ExtractOutput {
@@ -73,6 +74,8 @@ pub struct ExtractOutput {
     pub calls: Vec<CallRecord>,
     /// The tokens of all calls together.
     pub usage: Usage,
+    /// The cost of all calls together.
+    pub cost: Cost,
 }
 
 /// The reason why no value was accepted.
@@ -105,26 +108,26 @@ impl ExtractOutput {
 
     pub(crate) fn new(id: Value, result: &Result<Outcome<Value>, Error>) -> Self {
         match result.clone() {
-            Ok(Outcome { value, origin, provenance, warnings, not_stated, trust, calls, usage, .. }) => {
-                Self {
-                    id,
-                    ok: true,
-                    value: Some(value),
-                    origin: Some(origin),
-                    provenance: Some(provenance),
-                    trust: Some(trust),
-                    warnings: Some(warnings),
-                    not_stated,
-                    calls,
-                    usage,
-                    ..Self::default()
-                }
-            }
+            Ok(outcome) => Self {
+                id,
+                ok: true,
+                value: Some(outcome.value),
+                origin: Some(outcome.origin),
+                provenance: Some(outcome.provenance),
+                trust: Some(outcome.trust),
+                warnings: Some(outcome.warnings),
+                not_stated: outcome.not_stated,
+                calls: outcome.calls,
+                usage: outcome.usage,
+                cost: outcome.cost,
+                ..Self::default()
+            },
             Err(error) => Self {
                 id,
                 not_stated: error.not_stated().to_vec(),
                 calls: error.calls().to_vec(),
                 usage: error.usage(),
+                cost: error.cost(),
                 error: Some(ExtractError {
                     class: error.kind(),
                     // The error of a row must not mention the configuration.

@@ -83,6 +83,7 @@ fn the_history_is_printed_as_its_schema_says() {
     assert_eq!((&row["id"], &row["ok"]), (&Value::Null, &json!(true)));
     assert_eq!(row["calls"][0]["sampling"], json!({"temperature": 0.5, "seed": 7}));
     assert_eq!(row["usage"], row["calls"][0]["usage"]);
+    assert_eq!(row["cost"], row["calls"][0]["cost"]);
 
     let ran =
         extract(&["--schema", &BREAKS, "--json", "--max-attempts", "2", "--temperature", "0.5", "x"], "");

@@ -52,7 +52,7 @@ Examples:
   formwork extract -s person.schema.json --config production.toml --provider backup \"...\"
   formwork extract -s person.schema.json --store answers.db --file letter.txt
   formwork extract -s person.schema.json --jsonl --concurrency 4 --file rows.jsonl
-      rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"error\"?, \"calls\", \"usage\", ...}
+      rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"error\"?, \"calls\", \"usage\", \"cost\", ...}
 
 Without a configuration, a small local model answers. It needs no network after the download of its weights (`formwork
 models`). Its answers always satisfy the schema, but it knows little. --model loads any GGUF file of the llama or qwen2 family.
