@@ -11,7 +11,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Error, Map, Number, Value};
 
 use crate::problem::Problem;
-use crate::protocol::fields::wrong;
 
 /// The names of members whose values are schemas in one of the protocols. The schemas of a service are few, and most of the bytes of
 /// a short request.
@@ -518,6 +517,12 @@ impl<'de> Visitor<'de> for Inner {
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
         Ok(Node::Null)
     }
+}
+
+/// Returns the problem of a value of the wrong type or range.
+pub(crate) fn wrong(at: &str, what: &str, found: &Node<'_>) -> Problem {
+    let place = if at.is_empty() { "the body" } else { at };
+    Problem::invalid(at, format!("`{place}`: expected {what}, found {found}"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::ignored::{Ignored, asks_for_nothing};
 use crate::ask::{Settings, Want};
 use crate::contracts::{Known, Schema};
-use crate::document::{Document, Member, Node};
+use crate::document::{Document, Member, Node, wrong};
 use crate::problem::Problem;
 
 /// Members of servers such as vLLM and SGLang, whose names are similar to others.
@@ -266,10 +266,4 @@ pub(super) fn content<'t, T>(
 /// Returns the items of a list with their places.
 fn placed<'t>(items: Vec<Node<'t>>, at: &str) -> Vec<(String, Node<'t>)> {
     items.into_iter().enumerate().map(|(nth, item)| (format!("{at}[{nth}]"), item)).collect()
-}
-
-/// Returns the problem of a value of the wrong type or range.
-pub(crate) fn wrong(at: &str, what: &str, found: &Node<'_>) -> Problem {
-    let place = if at.is_empty() { "the body" } else { at };
-    Problem::invalid(at, format!("`{place}`: expected {what}, found {found}"))
 }

@@ -113,8 +113,10 @@ impl Settings {
 pub(super) fn reopen(batch: &Batch) -> Result<(), Failed> {
     let open = batch.view().progress().map_err(failed)?.open();
     let rows = batch.retry().map_err(failed)?;
-    let open = if open > 0 { format!(", and {open} open rows are processed") } else { String::new() };
-    say!("{rows} rejected rows are processed again{open}");
+    match open {
+        0 => say!("{rows} rejected rows are processed again"),
+        _ => say!("{rows} rejected rows are processed again, and {open} open rows are processed"),
+    }
     Ok(())
 }
 

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::Ollama;
 use crate::ask::{Ask, Sampling, Settings, Tool, Want};
 use crate::contracts::{Known, Schema};
-use crate::document::{Document, Node};
+use crate::document::{Document, Node, wrong};
 use crate::problem::Problem;
-use crate::protocol::fields::{Fields, Reader, wrong};
+use crate::protocol::fields::{Fields, Reader};
 use crate::protocol::parts::{self, Choice as ToolChoice};
 
 #[rustfmt::skip]
