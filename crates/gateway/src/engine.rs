@@ -269,7 +269,7 @@ impl Engine {
             let expected = u32::try_from(1_024 + prompt.most() / 2).unwrap_or(u32::MAX);
             least = least.max(cost(input, if is_single { output.min(expected) } else { output }));
         }
-        Ok((call.saturating_add(correction.saturating_mul(calls - 1)), least))
+        Ok((call.saturating_add(correction.saturating_mul(calls.saturating_sub(1))), least))
     }
 
     /// Returns the usage of a call that gave no answer in time. The target may have written up to its limit.
