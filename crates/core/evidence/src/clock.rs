@@ -233,7 +233,8 @@ impl Index<'_> {
         };
         let is_named = last > token || is_late.is_some() || next == "o";
         let minutes = hour * 60 + minute;
-        let end = last + half.map_or(0, |(_, words)| words);
+        let is_part = has_second && self.gap(last) == "." && next.bytes().all(|c| c.is_ascii_digit());
+        let end = last + half.map_or(usize::from(is_part), |(_, words)| words);
         let rest =
             self.range(token, end).and_then(|range| self.text.get(size(range.end)..)).unwrap_or_default();
         let rest = if half.is_some() { rest.trim_start_matches('.') } else { rest };

@@ -125,7 +125,11 @@ pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Foun
         }
         (found, _) => found,
     };
-    let [Date(year, month, _)] = last.dates.as_slice() else { return found };
+    let [Date(year, month, day)] = last.dates.as_slice() else { return found };
+    // `12 - 3 May 2024` and `12 - 2024-05-30` are a number and a date.
+    if first.1 == 0 && (first.2 >= *day || number(after).is_none()) {
+        return found;
+    }
     let month = if first.1 > 0 { first.1 } else { *month };
     let own = Date::new((*year).into(), month.into(), first.2.into());
     let is_split = last.words == 2 && first.1 > 0 && number(after).is_some();

@@ -124,6 +124,8 @@ fn a_time_stands_beside_its_date() {
         ("2024-05-03T14:30:00+05:30", "2024-05-03T14:30:00Z", ""),
         ("2024-05-03T14:30:00Z", "2024-05-03T14:30:00-11:00", ""),
         ("2024-05-03T14:30-05:00", "2024-05-03T14:30:00Z", ""),
+        ("2024-05-03T14:30:00.250Z", "2024-05-03T14:30:00-11:00", ""),
+        ("2024-05-03T14:30:00.250+01:00", "2024-05-03T13:30:00Z", "2024-05-03"),
         ("May 3, 2024, 2:30 p.m. PDT", "2024-05-03T14:30:00+01:00", ""),
         ("on 5 March 2024 at 14:30 IST", "2024-03-05T09:00:00Z", "5 March 2024"),
         ("2024-03-05 14:30 +05:45", "2024-03-05T08:45:00Z", "2024-03-05"),
@@ -175,7 +177,11 @@ fn both_dates_of_a_range_are_found_and_no_year_that_the_text_does_not_have() {
         }
         assert_eq!(found(text, &json!("2024-05-04")).0, Status::NotFound, "{text}");
     }
-    assert_eq!(found("Qty 3\t5 May 2024", &json!("2024-05-03")).0, Status::NotFound);
+    for text in ["Qty 3\t5 May 2024", "No. 30 - 2024-05-31", "30 to 5 May 2024"] {
+        assert_eq!(found(text, &json!("2024-05-03")).0, Status::NotFound, "{text}");
+        assert_eq!(found(text, &json!("2024-05-30")).0, Status::NotFound, "{text}");
+    }
+    assert_eq!(found("No. 30 - 3 May 2024", &json!("2024-05-30")).0, Status::NotFound);
     assert_eq!(found("Mon 3 May", &json!("1999-05-03")).0, Status::NotFound);
 }
 
