@@ -75,10 +75,12 @@ pub fn safe_name(name: &str) -> String {
 /// define tools").
 ///
 /// ```
-/// use formwork_core::{Call, Message};
+/// use formwork_core::{Call, Enforcement, Lowered, Message, Part, Role};
 ///
-/// let call = Call::new([Message::user("hi")]);
-/// assert!(formwork_wire::tools_of(&call).is_empty());
+/// let called = Part::ToolCall { id: "1".to_owned(), name: "look".to_owned(), arguments: serde_json::json!({}) };
+/// let dialogue = [Message::user("hi"), Message { role: Role::Assistant, parts: vec![called] }];
+/// let call = Call::new(dialogue, Lowered::new(Enforcement::None, None));
+/// assert_eq!(formwork_wire::tools_of(&call)[0].name, "look");
 /// ```
 pub fn tools_of(call: &Call) -> Cow<'_, [Tool]> {
     if !call.tools.is_empty() {
