@@ -137,6 +137,7 @@ pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Foun
     if dates.is_empty() { found } else { Found { dates, words: after + last.words } }
 }
 
+/// Finds one date at the beginning of a sequence of words.
 fn single<'t>(word: &dyn Fn(usize) -> Option<(&'t str, &'t str)>) -> Found {
     let number = |index: usize| {
         let (word, _) = word(index)?;

@@ -81,7 +81,7 @@ fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
             }
         },
     }
-    let others = tools_of(call);
+    let others = tools_of(call, carrier(wire, call).as_deref());
     let spec = |one: &Tool| json!({"toolSpec": tool(&one.name, &one.description, &one.parameters)});
     tools.extend(others.iter().map(spec));
     if !tools.is_empty() {

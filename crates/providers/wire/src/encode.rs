@@ -70,9 +70,9 @@ pub fn safe_name(name: &str) -> String {
     if safe.is_empty() { "answer".to_owned() } else { safe }
 }
 
-/// Returns the tools of a call. If it has none, they are those that its dialogue calls, with any arguments, because some servers refuse
-/// calls of tools and their results in a request without tools (Anthropic: "Requests which include `tool_use` or `tool_result` blocks must
-/// define tools").
+/// Returns the tools of a call beside the one that carries its document, if one does. If there are none at all, they are those that its
+/// dialogue calls, with any arguments, because some servers refuse calls of tools and their results in a request without tools (Anthropic:
+/// "Requests which include `tool_use` or `tool_result` blocks must define tools").
 ///
 /// ```
 /// use formwork_core::{Call, Enforcement, Lowered, Message, Part, Role};
@@ -80,10 +80,11 @@ pub fn safe_name(name: &str) -> String {
 /// let called = Part::ToolCall { id: "1".to_owned(), name: "look".to_owned(), arguments: serde_json::json!({}) };
 /// let dialogue = [Message::user("hi"), Message { role: Role::Assistant, parts: vec![called] }];
 /// let call = Call::new(dialogue, Lowered::new(Enforcement::None, None));
-/// assert_eq!(formwork_wire::tools_of(&call)[0].name, "look");
+/// assert_eq!(formwork_wire::tools_of(&call, None)[0].name, "look");
+/// assert!(formwork_wire::tools_of(&call, Some("answer")).is_empty());
 /// ```
-pub fn tools_of(call: &Call) -> Cow<'_, [Tool]> {
-    if !call.tools.is_empty() {
+pub fn tools_of<'c>(call: &'c Call, carrier: Option<&str>) -> Cow<'c, [Tool]> {
+    if carrier.is_some() || !call.tools.is_empty() {
         return Cow::Borrowed(&call.tools);
     }
     let mut tools: Vec<Tool> = Vec::new();

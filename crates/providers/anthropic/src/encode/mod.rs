@@ -53,7 +53,7 @@ pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, F
     let max_tokens = max_tokens(wire, call);
     let thinking = wire.thinking.map(|thinking| thought(thinking, max_tokens)).transpose()?;
     let name = carrier(wire, call);
-    let tools = tools_of(call);
+    let tools = tools_of(call, name.as_deref());
     let format = format::format(wire, call, name.as_deref(), &tools)?;
     let thinks = wire.thinking != Some(Thinking::Off);
     let ttl = (wire.prompt_cache == Some(PromptCache::Hour)).then_some("1h");

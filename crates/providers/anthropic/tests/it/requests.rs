@@ -51,9 +51,15 @@ fn every_mode_has_its_place_for_the_schema() {
         (wire().with_mode(Mode::Tool), Enforcement::Tool, false),
         (wire(), Enforcement::Tool, false),
     ] {
-        let body = sent(&wire, &call(enforcement));
-        assert_eq!((body["tools"].clone(), body["tool_choice"].clone()), tool(strict), "{wire:?}");
-        assert_eq!(body["output_config"], Value::Null);
+        // A dialogue that has called the tool already defines it once.
+        let called = Part::ToolCall { id: "t".into(), name: TOOL.into(), arguments: json!({}) };
+        let called = Message { role: Role::Assistant, parts: vec![called] };
+        let again = with(call(enforcement), |call| call.messages.push(called.into()));
+        for call in [call(enforcement), again] {
+            let body = sent(&wire, &call);
+            assert_eq!((body["tools"].clone(), body["tool_choice"].clone()), tool(strict), "{wire:?}");
+            assert_eq!(body["output_config"], Value::Null);
+        }
     }
     let fault = wire().encode(&call(Enforcement::JsonObject)).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Unsupported);
