@@ -218,13 +218,15 @@ impl Engine {
     ) -> Result<(u64, u64), String> {
         /// The tokens of an answer that only a run limits.
         const ANSWER: u32 = 4_096;
+        /// The bytes of what a run tells a model whose server does not enforce schemas.
+        const INSTRUCTION: u64 = 2_048;
         /// The bytes of a token, which few texts exceed on average.
         const TOKEN: u64 = 16;
 
         // Only such a run limits its answers to what was reserved.
         let is_single = is_run && ask.count == 1 && matches!(ask.want, Want::Json { .. } | Want::Call(_));
         let calls = if ask.want.is_contract() { u64::from(self.attempts()) } else { 1 };
-        let (mut call, mut correction, mut least) = (0, 0, 0);
+        let (mut call, mut instructed, mut correction, mut least) = (0, 0, 0, 0);
         for target in self.targets(targets) {
             let name = target.name();
             let price =
@@ -262,6 +264,9 @@ impl Engine {
                 cost.micro_usd.unwrap_or(0)
             };
             call = call.max(cost(input, output));
+            if is_run {
+                instructed = instructed.max(cost(INSTRUCTION, 0));
+            }
             // The prompt of a correction has the answer before it and its violations as well.
             let answer = u64::from(output).saturating_mul(TOKEN).min(MAX_PREVIOUS as u64);
             correction = correction.max(cost(input.saturating_add(answer + MAX_BYTES as u64), output));
@@ -269,7 +274,8 @@ impl Engine {
             let expected = u32::try_from(1_024 + prompt.most() / 2).unwrap_or(u32::MAX);
             least = least.max(cost(input, if is_single { output.min(expected) } else { output }));
         }
-        Ok((call.saturating_add(correction.saturating_mul(calls.saturating_sub(1))), least))
+        let more = instructed.saturating_add(correction.saturating_mul(calls.saturating_sub(1)));
+        Ok((call.saturating_add(more), least))
     }
 
     /// Returns the usage of a call that gave no answer in time. The target may have written up to its limit.

@@ -43,6 +43,18 @@ impl Spec {
         Self { name, schema: schema.into(), ..Self::default() }
     }
 
+    /// Returns the maximum number of bytes that it adds to a prompt: its schema, instructions and examples.
+    pub(crate) fn length(&self) -> usize {
+        /// More than the marks that a run counts around a schema and around each message.
+        const AROUND: usize = 32;
+
+        let texts = self.instructions.iter().map(String::len);
+        let examples =
+            self.examples.iter().map(|(input, output)| input.len() + output.to_string().len() + AROUND);
+        let schema = self.name.len() + self.schema.length() + AROUND;
+        texts.chain(examples).map(|length| length + AROUND).sum::<usize>() + schema
+    }
+
     /// Marks members that a text may lack, and what is done with values that do not fit the schema.
     pub(crate) fn mark(&mut self, absent: Option<&Absent>, coerce: Option<&Coerce>) {
         if absent.is_some() || coerce.is_some() {

@@ -33,15 +33,12 @@ impl Events {
         None
     }
 
-    /// Takes the next piece of a stream of Chat Completions. Returns the events that are whole, without the one that has the usage
-    /// alone.
+    /// Takes the next piece of a stream of Chat Completions. Returns the events that are whole, [without](without_usage) their usage.
     pub(crate) fn without_usage(&mut self, piece: &[u8]) -> Vec<u8> {
         self.push(piece);
         let mut kept = Vec::with_capacity(piece.len());
         while let Some(event) = self.next(false) {
-            if !is_usage(&event) {
-                kept.extend(event);
-            }
+            kept.extend(without_usage(event).unwrap_or_default());
         }
         kept
     }
@@ -69,15 +66,22 @@ pub(crate) fn split(bytes: &[u8], is_lines: bool) -> Vec<Vec<u8>> {
     all
 }
 
-/// Returns whether an event of Chat Completions has the usage and nothing else.
-pub(crate) fn is_usage(event: &[u8]) -> bool {
+/// Returns an event of Chat Completions without the `null` that OpenAI sends where the usage has its place in the last one; `None` for an
+/// event that has the usage alone.
+pub(crate) fn without_usage(mut event: Vec<u8>) -> Option<Vec<u8>> {
     const MARK: &[u8] = b"\"usage\"";
+    /// No part of a text, in which quotes are escaped.
+    const NULL: &[u8] = b",\"usage\":null";
 
-    // Most events have no usage, and are not parsed.
-    event.windows(MARK.len()).any(|part| part == MARK) && {
-        let document = document(event);
-        document["usage"].is_object() && document["choices"].as_array().is_some_and(Vec::is_empty)
+    if let Some(at) = memmem::find(&event, NULL) {
+        event.drain(at..at + NULL.len());
     }
+    // Most events have no usage, and are not parsed.
+    let is_usage = memmem::find(&event, MARK).is_some() && {
+        let document = document(&event);
+        document["usage"].is_object() && document["choices"].as_array().is_some_and(Vec::is_empty)
+    };
+    (!is_usage).then_some(event)
 }
 
 /// Returns the document of an event; `null` for comments, ends of streams and other text.

@@ -125,7 +125,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let want = Want::Json { name: String::new(), schema: Schema::default() };
     let ask = Ask { want, sampling, ..Ask::plain(model) };
     let mut prompt = Extent::default();
-    prompt.add(text.len());
+    prompt.add(text.len() + spec.length());
     let cost = Cost { ask: &ask, prompt, given: None, is_run: true };
     let Begun { shared, client, options, targets, mut record, id, turn, .. } =
         asker.begin(Some(&text), Some(cost)).await?;

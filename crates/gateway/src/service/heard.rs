@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::document::Extent;
 use crate::meter::{Meter, add_counts};
-use crate::protocol::events::{document, is_usage, split};
+use crate::protocol::events::{document, split, without_usage};
 use crate::protocol::turn::Turn;
 use crate::protocol::{LINES, Protocol, written};
 use crate::reply::{Content, Finish, Meta, Reply};
@@ -183,7 +183,10 @@ fn changed(
         let mut data = document(&event);
         if change(&mut data) { written(&[data], media_type) } else { event }
     };
-    events.filter(|event| !(hides_usage && is_usage(event))).flat_map(one).collect()
+    events
+        .filter_map(|event| if hides_usage { without_usage(event) } else { Some(event) })
+        .flat_map(one)
+        .collect()
 }
 
 /// Returns the text that takes the place of that of a turn, if there is one; `None` if the turn is not the origin of the reply.

@@ -108,8 +108,9 @@ impl Job {
             return Ok(spec);
         }
         let mut prompt = self.prompt;
-        if let Some((spec, _)) = spec.as_ref().filter(|_| self.options.contract.is_some()) {
-            prompt.add(spec.schema.length());
+        let named = self.named.as_ref().or_else(|| spec.as_ref().map(|(spec, _)| spec));
+        if let Some(named) = named.filter(|_| self.options.contract.is_some()) {
+            prompt.add(named.length());
         }
         let is_run = spec.is_some() && !is_passed && !self.is_talk();
         let given = is_passed.then(|| self.protocol.own().0);

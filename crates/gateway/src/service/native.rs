@@ -25,7 +25,7 @@ use crate::failover::{answered, first, unanswered};
 use crate::meter::add_counts;
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::events::{Events, document, is_usage};
+use crate::protocol::events::{Events, document, without_usage};
 use crate::protocol::given::tool_names;
 use crate::protocol::turn::Turn;
 use crate::protocol::{LINES, written};
@@ -287,9 +287,8 @@ impl Native {
                 self.received.see(&piece);
                 events.push(&piece);
                 while let Some(event) = events.next(is_lines) {
-                    if self.adds_usage && is_usage(&event) {
-                        continue;
-                    }
+                    let event = if self.adds_usage { without_usage(event) } else { Some(event) };
+                    let Some(event) = event else { continue };
                     let mut data = document(&event);
                     protocol.read_event(&mut turn, &data);
                     held.extend(match add_counts(&mut data, earlier) {

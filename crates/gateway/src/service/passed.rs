@@ -136,7 +136,9 @@ impl Stream for Passed {
                     }
                 }
                 Poll::Ready(end) => {
-                    let broken = end.as_ref().and_then(|end| end.as_ref().err());
+                    // After its last event, a stream is whole, however the connection ends.
+                    let is_whole = this.stream.is_some() && this.held.received.is_complete();
+                    let broken = end.as_ref().and_then(|end| end.as_ref().err()).filter(|_| !is_whole);
                     let is_told = this.held.note_error();
                     let has_end = this.stream.is_none() || this.held.is_free || this.held.received.has_end();
                     this.held.is_whole |= broken.is_none() && this.held.fault.is_none() && has_end;

@@ -55,6 +55,11 @@ impl Received {
         self.is_stream
     }
 
+    /// Returns whether a stream has the sign of its end, and no document is open: nothing follows.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.mark.is_seen() && self.meter.is_between()
+    }
+
     /// Returns whether the last event of a stream came.
     pub(super) fn has_end(&self) -> bool {
         self.mark.is_seen() || self.meter.has_end(self.mark.is_long())

@@ -51,6 +51,8 @@ struct OpenCall<'j> {
     /// The number of the answer, which its seed depends on.
     nth: u64,
     answer: Completion,
+    /// Whether the target has begun to answer.
+    has_begun: bool,
     /// Whether the client has seen a part of the answer.
     is_shown: bool,
     /// The warnings about what was changed in the answer to satisfy the format.
@@ -116,6 +118,7 @@ async fn reply(
             messages: messages.clone(),
             nth: u64::from(nth),
             answer: Completion::default(),
+            has_begun: false,
             is_shown: false,
             warnings: Vec::new(),
         },
@@ -147,14 +150,15 @@ fn ended(
     talks: Vec<Talk<'_>>,
     answered: Result<Vec<Choice>, Problem>,
 ) -> (Vec<Made>, Result<Reply, Problem>) {
-    let (late, left) = (late(), left(&job.shared));
+    let broken = match &answered {
+        Err(problem) if problem.kind == Kind::Deadline => late(),
+        Err(problem) if problem.kind == Kind::Busy => left(&job.shared),
+        _ => Problem::new(Kind::Busy, "another answer to the request failed"),
+    };
     let (mut made, mut warnings) = (Vec::new(), job.warnings.clone());
     for mut talk in talks {
         if let Some(open) = talk.made.last_mut().filter(|made| !made.has_ended()) {
-            // Another answer failed, or the time is over, while this call was open.
-            let is_late = answered.as_ref().is_err_and(|problem| problem.kind == Kind::Deadline);
-            let usage = talk.open.heard().unwrap_or_else(|| estimate(job, 0));
-            open.fail(usage, if is_late { &late } else { &left });
+            open.fail(talk.open.heard().unwrap_or_else(|| estimate(job, 0)), &broken);
         }
         made.append(&mut talk.made);
         warnings.append(&mut talk.open.warnings);
@@ -251,7 +255,7 @@ impl Attempt for OpenCall<'_> {
     }
 
     async fn call(&mut self, target: &Target) -> Result<(), Failed> {
-        (self.answer, self.is_shown) = (Completion::default(), false);
+        (self.answer, self.has_begun, self.is_shown) = (Completion::default(), false, false);
         self.read(target).await.map_err(|broken| {
             let (fault, problem) = match broken {
                 Broken::Target(fault) => {
@@ -263,7 +267,9 @@ impl Attempt for OpenCall<'_> {
             let is_sent = fault
                 .as_ref()
                 .is_none_or(|fault| matches!(fault.connection, None | Some(Connection::Broken)));
-            let usage = if is_sent { self.spent(&problem) } else { Usage::default() };
+            let is_cut =
+                self.has_begun && fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Unreachable);
+            let usage = if is_sent { self.spent(&problem, is_cut) } else { Usage::default() };
             Failed { is_final: self.is_shown || problem.kind == Kind::Busy, fault, problem, usage }
         })
     }
@@ -291,6 +297,7 @@ impl OpenCall<'_> {
             opened = self.wait(target.backend.provider().call(&request)).await?;
         }
         let mut answer = opened.map_err(Broken::Target)?;
+        self.has_begun = true;
         loop {
             let Some(delta) = self.wait(answer.next()).await? else {
                 self.answer.usage = self.heard().unwrap_or_else(|| estimate(self.job, 0));
@@ -348,22 +355,28 @@ impl OpenCall<'_> {
         is_there.then_some(()).ok_or_else(|| self.left())
     }
 
-    /// Returns what was used by the call, which a problem ended.
-    fn spent(&self, problem: &Problem) -> Usage {
+    /// Returns what was used by the call, which a problem ended: that the connection broke within the answer, if `is_cut`.
+    fn spent(&self, problem: &Problem, is_cut: bool) -> Usage {
         match (self.heard(), problem.kind) {
             (Some(heard), _) => heard,
-            (None, Kind::Deadline | Kind::Busy) => estimate(self.job, 0),
+            (None, kind) if is_cut || matches!(kind, Kind::Deadline | Kind::Busy) => estimate(self.job, 0),
             _ => Usage::default(),
         }
     }
 
     /// Returns the usage of what was received of the open call, which was paid for even if it failed later.
     fn heard(&self) -> Option<Usage> {
-        let Completion { text, reasoning, tool_calls, .. } = &self.answer;
+        /// The bytes of a token in the estimates of providers.
+        const TOKEN: u64 = 4;
+
+        let Completion { text, reasoning, tool_calls, usage, .. } = &self.answer;
         let calls = tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
-        let bytes = text.len() + reasoning.len() + calls.sum::<usize>();
-        let is_begun = bytes > 0 || self.answer.usage != Usage::default();
-        is_begun.then(|| self.answer.usage.or_more(estimate(self.job, bytes)))
+        let shown = text.len() + reasoning.len() + calls.sum::<usize>();
+        // The arguments of a call show once they are whole.
+        let held = usize::try_from(usage.output_tokens * TOKEN).ok().filter(|_| usage.estimated);
+        let bytes = shown.max(held.unwrap_or(0));
+        let is_begun = bytes > 0 || *usage != Usage::default();
+        is_begun.then(|| usage.or_more(estimate(self.job, bytes)))
     }
 
     fn request(&self, target: &Target) -> Call {

@@ -114,6 +114,35 @@ fn a_limit_that_is_no_number_is_refused_before_any_call() {
     }
 }
 
+/// The answers that a server writes to choose from cost as much as others, and the reservation of a contract or of tools counts `n`.
+#[test]
+fn more_answers_than_the_client_gets_are_refused_beside_tools_and_formats() {
+    let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    let way = ways()[0];
+    for name in ["response_format", "tools"] {
+        for (best, is_refused) in [(json!(3), true), (json!(2), false), (json!(null), false)] {
+            let mut body = way.body("primary", false);
+            if name == "tools" {
+                body.as_object_mut().unwrap().remove("response_format");
+                body["tools"] =
+                    json!([{"type": "function", "function": {"name": "look", "parameters": schema()}}]);
+            }
+            body["n"] = 2.into();
+            body["best_of"] = best.clone();
+            let calls = server.received().len();
+            let got = gate.post(way.path, &[], &body);
+            let is_asked = server.received().len() > calls;
+            assert_eq!(
+                (got.status == 400, !is_asked),
+                (is_refused, is_refused),
+                "{name} {best}: {}",
+                got.text()
+            );
+        }
+    }
+}
+
 /// Servers in Go match names without case, and the last member counts.
 #[test]
 fn a_member_that_differs_from_one_of_the_protocol_by_case_alone_is_refused() {

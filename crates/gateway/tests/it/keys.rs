@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use formwork_ledger::{KeyRole, Ledger, NewKey, RunOutcome, RunQuery, Settings};
 use formwork_testkit::server::{Reply, Server};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::support::{Gate, completion, limits, now, openai, targets, ways};
+use super::extract::Folder;
+use super::support::{Gate, completion, limits, now, openai, schema, targets, ways};
 
 fn ledger() -> Ledger {
     Ledger::in_memory(Settings { bodies: true, ..Settings::default() }).unwrap()
@@ -324,6 +325,41 @@ fn the_reservation_of_a_run_covers_its_corrections() {
     body["max_tokens"] = 9.into();
     let got = gate.post(ways()[0].path, &[("x-api-key", &secret)], &body);
     assert_eq!((got.status, server.received().len()), (200, 3), "{}", got.text());
+}
+
+/// They are longer than what the reservation adds to the length of the request for the work of a run.
+#[test]
+fn the_reservation_of_a_run_covers_the_instructions_and_examples_of_its_contract() {
+    let folder = Folder::new("long");
+    let long = "Count in years. ".repeat(1_500);
+    let contract = |member: &str, value: Value| {
+        let mut contract = json!({"schema": schema()});
+        contract[member] = value;
+        contract.to_string()
+    };
+    folder.write("instructed.yaml", &contract("instructions", json!(long)));
+    folder.write("shown.yaml", &contract("examples", json!([{"input": long, "output": {"age": 36}}])));
+    let mut limits = limits();
+    limits.max_attempts = 1;
+    for name in ["instructed", "shown"] {
+        let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
+        let ledger = ledger();
+        let secret = add(&ledger, NewKey { budget: Some(90_000_000), ..NewKey::new("alice") });
+        let builder = targets(&priced(&server.url())).with_limits(limits.clone()).with_ledger(ledger.clone());
+        let gate = Gate::start(builder.with_contracts(&folder.0));
+        let chat = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}], "max_tokens": 9});
+        let extract = json!({"contract": name, "input": "Maria, 34", "max_tokens": 9});
+        for (path, contract, body) in
+            [("/v1/chat/completions", Some(name), chat), ("/v1/extract", None, extract)]
+        {
+            let headers: Vec<_> = [("x-api-key", secret.as_str())]
+                .into_iter()
+                .chain(contract.map(|name| ("x-formwork-contract", name)))
+                .collect();
+            let got = gate.post(path, &headers, &body);
+            assert_eq!(got.status, 200, "{path} {name}: {}", got.text());
+        }
+    }
 }
 
 #[test]

@@ -330,13 +330,14 @@ fn the_charge_is_the_true_cost_and_an_estimate_is_never_below_it() {
                 let allowed = if reported { 0.98..=1.02 } else { 1.0..=1.5 };
                 assert!(allowed.contains(&ratio) && key.held == 0, "{name}: {ratio} of {truth}");
                 assert_eq!((run.usage.estimated, run.micro_usd), (!reported, Some(key.spent)), "{name}");
-                // Usage that the client did not ask for is not in its stream.
+                // Usage that the client did not ask for is not in its stream, nor the `null` that OpenAI sends in its place.
                 let is_asked = kind.name.contains("asked for");
                 if kind.provider == "openai" && stream {
                     let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
                     assert_eq!(sent["stream_options"]["include_usage"], true, "{name}");
                     let has_usage = got.documents().iter().any(|document| document["usage"].is_object());
                     assert_eq!(has_usage, is_asked && reported, "{name}: {}", got.text());
+                    assert!(is_asked || !got.text().contains("usage"), "{name}: {}", got.text());
                 }
                 checked += 1;
             }
@@ -823,7 +824,11 @@ fn a_stream_that_is_cut_is_recorded_as_what_cut_it() {
                         + "\n\n",
                 );
             }
-            let (last, length) = (pieces.last().unwrap().clone(), pieces.concat().len());
+            // The usage that the client did not ask for is left out.
+            let is_asked = kind.name.contains("asked for");
+            let left_out = if is_asked { "none" } else { ",\"usage\":null" };
+            let last = pieces.last().unwrap().replace(left_out, "");
+            let length = pieces.concat().len();
             let reply = kind.reply(true, pieces);
             let reply = end.map_or_else(|| reply.clone(), |end| reply.clone().cut_at(length, end));
             let server = Server::start([reply]).unwrap();
@@ -881,19 +886,25 @@ fn a_stream_that_is_whole_by_any_sign_gets_no_error_and_one_with_an_error_no_sec
         (chat, format!("{content}\n\ndata: {{\"choices\": [{{\"del"), unavailable, "\ndata: {\"error\""),
         (&find("ollama chat"), "{\"message\": {\"content\": \"Hi\"}}\n".to_owned(), unavailable, "{\"error\""),
     ] {
-        let reply = kind.reply(true, vec![body.clone()]);
-        let server = Server::start([reply]).unwrap();
-        let (ledger, secret) = ledger(100_000_000);
-        let got = gate(kind, &server.url(), &ledger).post(
-            kind.path,
-            &[("x-api-key", &secret)],
-            &kind.body("Hello", true),
-        );
-        let text = got.text();
-        let own = if added.is_empty() { 0 } else { 1 };
-        assert!(text.contains(added) && text.matches("ended without its last event").count() == own, "{text}");
-        assert!(kind.provider != "ollama" || !text.contains("\n\n"), "{text:?}");
-        assert_eq!(RunOutcome::from_name(&recorded(&ledger).outcome), expected, "{body}");
+        let length = body.len();
+        let whole = kind.reply(true, vec![body.clone()]);
+        // After the last event, the end of the connection says nothing.
+        let broken = whole.clone().cut_at(length, End::Close);
+        for reply in [whole].into_iter().chain((expected == ok).then_some(broken)) {
+            let server = Server::start([reply]).unwrap();
+            let (ledger, secret) = ledger(100_000_000);
+            let got = gate(kind, &server.url(), &ledger).post(
+                kind.path,
+                &[("x-api-key", &secret)],
+                &kind.body("Hello", true),
+            );
+            let text = got.text();
+            let own = if added.is_empty() { 0 } else { 1 };
+            assert!(text.contains(added) && text.matches("ended without its last event").count() == own, "{text}");
+            assert!(kind.provider != "ollama" || !text.contains("\n\n"), "{text:?}");
+            assert_eq!(text.contains("error"), expected != ok, "{text}");
+            assert_eq!(RunOutcome::from_name(&recorded(&ledger).outcome), expected, "{body}");
+        }
     }
 }
 
@@ -1292,8 +1303,9 @@ fn answers_that_break_off_put_a_target_out_of_service_and_a_deadline_does_not() 
             if has_tools {
                 body["tools"] = json!([{"type": "function", "function": tool()}]);
             }
+            let deadline = ("x-formwork-deadline", if is_left { "20" } else { "0.5" });
             for _ in 0..5 {
-                let got = gate.post(kind.path, &[("x-formwork-deadline", "0.15")], &body);
+                let got = gate.post(kind.path, &[deadline], &body);
                 assert_eq!(got.status, 200, "{}", got.text());
             }
             let asked = second.received().len();
@@ -1301,8 +1313,8 @@ fn answers_that_break_off_put_a_target_out_of_service_and_a_deadline_does_not() 
             // The head of another answer that breaks off does not bring it back.
             let mut alone = body.clone();
             alone["model"] = "primary".into();
-            gate.post(kind.path, &[("x-formwork-deadline", "0.15")], &alone);
-            gate.post(kind.path, &[("x-formwork-deadline", "0.15")], &body);
+            gate.post(kind.path, &[deadline], &alone);
+            gate.post(kind.path, &[deadline], &body);
             assert_eq!(second.received().len(), asked + usize::from(is_left), "tools: {has_tools}");
         }
     }
@@ -1744,6 +1756,131 @@ fn the_limit_of_another_protocol_lowers_no_reservation() {
     }
 }
 
+/// Returns the response of a server that ends the connection within its stream.
+fn cut(came: &str) -> Reply {
+    Reply::pieces([came]).with_header("content-type", "text/event-stream").cut_at(came.len(), End::Close)
+}
+
+/// The three protocols with tools in streams, and their streams of a call that is not whole: before its arguments, and within them.
+fn open_calls() -> [(String, [String; 2]); 3] {
+    const PIECES: usize = 100;
+
+    let config = |provider: &str, more: &str| {
+        let price = "price = { input = 1000, output = 1000 }\n";
+        section("primary", provider, "http://server").trim_end().to_owned() + "\n" + more + price
+    };
+    let streams = |begun: Vec<Value>, piece: Value| {
+        let begun = events(begun).concat();
+        [begun.clone(), begun + &events(vec![piece; PIECES]).concat()]
+    };
+    let chunk =
+        |delta: Value| json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+    let called = |call: Value| chunk(json!({"tool_calls": [call]}));
+    let item = json!({"type": "function_call", "id": "i", "call_id": "c", "name": "note", "arguments": ""});
+    [
+        (
+            config("openai", ""),
+            streams(
+                vec![
+                    chunk(json!({"role": "assistant"})),
+                    called(
+                        json!({"index": 0, "id": "c", "type": "function", "function": {"name": "note", "arguments": ""}}),
+                    ),
+                ],
+                called(json!({"index": 0, "function": {"arguments": "a word, "}})),
+            ),
+        ),
+        (
+            config("openai", "api = \"responses\"\n"),
+            streams(
+                vec![
+                    json!({"type": "response.created", "response": {"model": "m"}}),
+                    json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
+                ],
+                json!({"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "i", "delta": "a word, "}),
+            ),
+        ),
+        (
+            config("anthropic", ""),
+            streams(
+                vec![
+                    json!({"type": "message_start", "message": {"content": []}}),
+                    json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c", "name": "note", "input": {}}}),
+                ],
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "a word, "}}),
+            ),
+        ),
+    ]
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_charged_although_no_text_or_whole_call_of_it_came() {
+    let prompt = "Tell me a short story. ".repeat(60);
+    let chat = json!({
+        "model": "primary", "max_tokens": 1000, "messages": user(&prompt),
+        "tools": [{"type": "function", "function": {"name": "note", "parameters": schema()}}],
+    });
+    let messages = json!({
+        "model": "primary", "max_tokens": 1000, "messages": user(&prompt),
+        "tools": [{"name": "note", "input_schema": schema()}],
+    });
+    let format =
+        json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema(), "strict": true}});
+    let contract =
+        json!({"model": "primary", "max_tokens": 1000, "messages": user(&prompt), "response_format": format});
+    let [input, output] = [prompt.len() / BYTES_PER_TOKEN, 100 * "a word, ".len() / BYTES_PER_TOKEN];
+    // A target of the protocol of the request gets it as it is.
+    let [of_chat, of_messages] = [("/v1/chat/completions", &chat), ("/v1/messages", &messages)];
+    let clients = [&[of_messages][..], &[of_chat, of_messages], &[of_chat]];
+    for ((config, streams), clients) in open_calls().into_iter().zip(clients) {
+        for (came, written) in streams.into_iter().zip([0, output]) {
+            let of_contract = (written == 0).then_some(("/v1/chat/completions", &contract));
+            for (path, body) in clients.iter().copied().chain(of_contract) {
+                for stream in [false, true] {
+                    let server = Server::start([cut(&came)]).unwrap();
+                    let (ledger, secret) = ledger(10_000_000_000);
+                    let config = config.replace("http://server", &server.url());
+                    let gate =
+                        Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+                    let mut body = body.clone();
+                    body["stream"] = stream.into();
+                    gate.post(path, &[("x-api-key", &secret)], &body);
+                    gate.join();
+                    let (calls, spent) = (server.received().len(), ledger.keys().unwrap()[0].spent);
+                    let least = (calls * (input + written) * 1000) as u64;
+                    let at = format!("{config}{path} {stream} {written}: {spent} of {least}");
+                    assert!(
+                        calls > 0 && (least..=least * 2 + 300_000 * calls as u64).contains(&spent),
+                        "{at}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_call_beside_one_that_failed_is_recorded_as_broken_off_for_that_reason() {
+    let [_, _, (config, [began, _])] = open_calls();
+    let length = began.len();
+    let open =
+        Reply::pieces([began]).with_header("content-type", "text/event-stream").cut_at(length, End::Stall);
+    let server = Server::start([open, Reply::status(400)]).unwrap();
+    let (ledger, secret) = ledger(10_000_000_000);
+    let config = config.replace("http://server", &server.url());
+    let gate = Gate::start(targets(&config).with_limits(limits()).with_ledger(ledger.clone()));
+    let body = json!({"model": "primary", "n": 2, "max_tokens": 10, "messages": user("Hi")});
+    gate.post("/v1/chat/completions", &[("x-api-key", &secret)], &body);
+    let run = ledger.run(recorded(&ledger).id).unwrap().unwrap();
+    let messages: Vec<_> = run.calls.iter().filter_map(|call| call.message.as_deref()).collect();
+    assert_eq!(
+        messages.iter().filter(|it| it.contains("another answer to the request failed")).count(),
+        1,
+        "{messages:?}"
+    );
+    assert!(!messages.iter().any(|it| it.contains("the client left")), "{messages:?}");
+}
+
 #[test]
 fn what_a_target_has_reported_is_charged_although_its_stream_breaks_off() {
     let prompt = json!({"input_tokens": 5000, "output_tokens": 1});
@@ -1752,15 +1889,13 @@ fn what_a_target_has_reported_is_charged_although_its_stream_breaks_off() {
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "{\"age\": 3"}}),
     ]);
-    let came = came.concat();
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-    let broken = format!("{head}{:x}\r\n{came}\r\n", came.len());
+    let broken = cut(&came.concat());
     let plain = kinds().into_iter().filter(|kind| kind.can_stream && kind.name != "messages");
     let plain = plain.map(|kind| (kind.name, kind.path, kind.body("Hello", true)));
     // A contract is asked for in each protocol, as is its last message beside tools.
     let contracts = ways().into_iter().map(|way| (way.name, way.path, way.body("primary", true)));
     for (name, path, body) in plain.chain(contracts) {
-        let server = Server::start([Reply::raw(broken.clone())]).unwrap();
+        let server = Server::start([broken.clone()]).unwrap();
         let (ledger, secret) = ledger(1_000_000_000);
         let config = section("primary", "anthropic", &server.url()).trim_end().to_owned()
             + "\nprice = { input = 1000, output = 1000 }\n";

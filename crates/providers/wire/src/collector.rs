@@ -33,7 +33,9 @@ pub struct Collector {
     pub is_carried: bool,
     is_refused: bool,
     aside: String,
+    /// The bytes of the output in deltas, and of the output that no delta has yet.
     answered: usize,
+    held: usize,
     has_text: bool,
 }
 
@@ -49,6 +51,7 @@ impl Collector {
             is_refused: false,
             aside: String::new(),
             answered: 0,
+            held: 0,
             has_text: false,
         }
     }
@@ -117,15 +120,27 @@ impl Collector {
         self.answer(text, out);
     }
 
-    /// Adds a call of a tool of the caller.
+    /// Adds a whole call of a tool of the caller, whose arguments may have been [held](Self::hold).
     pub fn call(&mut self, call: ToolCall, out: &mut Deltas) {
-        self.count(call.arguments.len());
+        self.held = self.held.saturating_sub(call.arguments.len());
+        self.answered += call.arguments.len();
         out.push_back(Delta::ToolCall(call));
     }
 
-    /// Adds bytes of other output to the estimate of the usage.
-    pub const fn count(&mut self, bytes: usize) {
-        self.answered += bytes;
+    /// Counts bytes of output that no delta has yet, such as a piece of the arguments of a call: the provider charges for them, even if the
+    /// answer breaks off.
+    pub const fn hold(&mut self, bytes: usize) {
+        self.held += bytes;
+    }
+
+    /// Returns the tokens so far, for [`Messages::usage`](crate::Messages::usage): those that the server has reported, and at least an
+    /// estimate while output is [held](Self::hold). `None` if the deltas have all of it, and nothing is reported.
+    pub fn so_far(&self) -> Option<Usage> {
+        let estimate = || self.request.estimate(self.answered + self.held);
+        match self.held {
+            0 => self.usage,
+            _ => Some(self.usage.unwrap_or_default().or_more(estimate())),
+        }
     }
 
     /// Returns the fault for an error inside the response.
@@ -156,7 +171,7 @@ impl Collector {
             Finish::ToolCall if self.is_carried => Finish::Stop,
             finish => finish,
         };
-        let usage = self.usage.unwrap_or_else(|| self.request.estimate(self.answered));
+        let usage = self.usage.unwrap_or_else(|| self.request.estimate(self.answered + self.held));
         let model = self.model.take();
         out.push_back(Delta::End(End::new(finish, usage).with_model(model)));
     }

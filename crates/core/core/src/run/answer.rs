@@ -151,9 +151,11 @@ impl Run {
     /// without any text, it is a time-out.
     pub(super) fn broken_off(&mut self, plan: &Plan, now: Time, mut fault: Fault, received: Completion) {
         let State::Calling { call, .. } = &self.state else { return };
-        // The provider charges for what it reported and for the text that arrived, even if the call failed afterwards.
+        // The provider charges for what it reported and for the text that arrived, even if the call failed afterwards. An error that it
+        // tells before any text costs nothing; if the connection breaks, it has read the prompt.
         let arrived = received.text.len() + received.reasoning.len();
-        let usage = match arrived > 0 || received.usage != Usage::default() {
+        let is_cut = fault.kind == FaultKind::Unreachable;
+        let usage = match is_cut || arrived > 0 || received.usage != Usage::default() {
             true => received.usage.or_more(Usage::estimate(call, arrived)),
             false => Usage::default(),
         };

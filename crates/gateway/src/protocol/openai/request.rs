@@ -37,6 +37,11 @@ pub(in crate::protocol) const SETTINGS: [(&str, &str); 10] = [
 /// Reads a request.
 pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
+    let count = body.count("n")?.unwrap_or(1);
+    if body.count("best_of")?.is_some_and(|best| best > count) {
+        // The server would write answers that nobody counts.
+        return Err(body.refuse("best_of", "is more than `n`"));
+    }
     body.known(FIELDS)?;
     for name in ["audio", "functions", "function_call", "web_search_options"] {
         if body.take(name).is_some() {
@@ -65,7 +70,6 @@ pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result
         Some(mut options) => options.flag("include_usage")?.unwrap_or(false),
         None => false,
     };
-    let count = body.count("n")?.unwrap_or(1);
     let plain = Ask::plain(body.required_text("model")?);
     let mut settings = Settings::default();
     for (name, setting) in SETTINGS {

@@ -141,7 +141,9 @@ impl MessageReader {
                 self.collector.answer(ready, out);
             }
             (Kind::Call(_, _, input), Some("input_json_delta")) => {
-                input.hold(piece.partial_json.as_str().unwrap_or_default());
+                let piece = piece.partial_json.as_str().unwrap_or_default();
+                input.hold(piece);
+                self.collector.hold(piece.len());
             }
             _ => {}
         }
@@ -286,7 +288,7 @@ impl Messages for MessageReader {
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.collector.usage
+        self.collector.so_far()
     }
 }
 

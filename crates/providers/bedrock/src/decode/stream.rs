@@ -1,6 +1,6 @@
 //! Reads the events of `converse-stream`.
 
-use formwork_core::{Fault, ToolCall};
+use formwork_core::{Fault, ToolCall, Usage};
 use formwork_wire::lenient::{Count, Leaf, Object};
 use formwork_wire::{Collector, Deltas, Messages, RequestInfo, ToolInput, bad_wire, lenient};
 use serde::Deserialize;
@@ -151,12 +151,15 @@ impl ConverseReader {
         if keeps {
             open.text.push_str(&text);
         }
-        let (mut passed, mut thought) = (String::new(), String::new());
+        let (mut passed, mut thought, mut held) = (String::new(), String::new(), 0);
         if let Some(piece) = tool_use.0 {
             let input = piece.input.as_str().unwrap_or_default();
             match open.tool {
                 Some(None) => passed = open.input.push(input),
-                _ => open.input.hold(input),
+                _ => {
+                    open.input.hold(input);
+                    held = input.len();
+                }
             }
         }
         let has_reasoning = reasoning_content.0.is_some();
@@ -170,6 +173,7 @@ impl ConverseReader {
         self.collector.thought(thought, out);
         self.collector.text(text, out);
         self.collector.answer(passed, out);
+        self.collector.hold(held);
     }
 
     fn close(&mut self, out: &mut Deltas) {
@@ -234,6 +238,10 @@ impl Messages for ConverseReader {
             self.finish(out);
         }
         Ok(())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.collector.so_far()
     }
 
     /// Ends a stream without `metadata`. It is complete if a stop reason was received, and cut off otherwise.

@@ -1,6 +1,6 @@
 //! Reads the events of a streamed answer.
 
-use formwork_core::{Fault, ToolCall};
+use formwork_core::{Fault, ToolCall, Usage};
 use formwork_wire::lenient::{Leaf, Object};
 use formwork_wire::{CallShape, Collector, Deltas, Messages, RequestInfo, ToolInput, bad_wire, lenient};
 use serde::Deserialize;
@@ -85,6 +85,7 @@ impl ChatReader {
             self.collector.answer(passed, out);
         } else {
             open.input.hold(piece);
+            self.collector.hold(piece.len());
         }
     }
 
@@ -127,6 +128,10 @@ impl Messages for ChatReader {
             self.collector.end(out);
         }
         Ok(())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.collector.so_far()
     }
 
     /// Ends a stream without `message-end`: it was cut off.

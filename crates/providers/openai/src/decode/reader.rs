@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
+use formwork_core::{Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{
     Collector, Deltas, Messages, Reader, RequestInfo, TokenShape, bad_wire, error_in, lenient,
 };
@@ -111,7 +111,7 @@ impl ChatReader {
                     }
                 }
                 None => {
-                    self.collector.count(piece.arguments.len());
+                    self.collector.hold(piece.arguments.len());
                     match self.calls.iter_mut().find(|(index, _)| *index == piece.index) {
                         Some((_, call)) => call.arguments.push_str(&piece.arguments),
                         None => {
@@ -127,7 +127,7 @@ impl ChatReader {
 
     /// Emits the calls of other tools and the final delta.
     fn finish(&mut self, out: &mut Deltas) {
-        out.extend(self.calls.drain(..).map(|(_, call)| Delta::ToolCall(call)));
+        self.calls.drain(..).for_each(|(_, call)| self.collector.call(call, out));
         self.collector.end(out);
     }
 }
@@ -165,7 +165,7 @@ impl Messages for ChatReader {
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.collector.usage
+        self.collector.so_far()
     }
 }
 

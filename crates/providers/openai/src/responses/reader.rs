@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
+use formwork_core::{Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{
     Collector, Deltas, Messages, Reader, RequestInfo, TokenShape, bad_wire, error_in, lenient,
 };
@@ -150,8 +150,9 @@ impl ResponsesReader {
 
     /// Reads a piece of the arguments of a tool call.
     fn arguments_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
-        if let (_, Kind::Carrier) = self.touch(place, Kind::Other) {
-            self.collector.answer(text.to_owned(), out);
+        match self.touch(place, Kind::Other) {
+            (_, Kind::Carrier) => self.collector.answer(text.to_owned(), out),
+            _ => self.collector.hold(text.len()),
         }
     }
 
@@ -190,7 +191,7 @@ impl ResponsesReader {
         let is_call = self.calls_tool && !self.collector.is_carried;
         let ended = if is_call { Finish::ToolCall } else { Finish::Stop };
         self.collector.stopped(stopped.unwrap_or(ended));
-        out.extend(self.calls.drain(..).map(Delta::ToolCall));
+        self.calls.drain(..).for_each(|call| self.collector.call(call, out));
         self.collector.end(out);
         Ok(())
     }
@@ -373,7 +374,7 @@ impl Messages for ResponsesReader {
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.collector.usage
+        self.collector.so_far()
     }
 }
 
