@@ -327,7 +327,6 @@ fn the_reservation_of_a_run_covers_its_corrections() {
     assert_eq!((got.status, server.received().len()), (200, 3), "{}", got.text());
 }
 
-/// They are longer than what the reservation adds to the length of the request for the work of a run.
 #[test]
 fn the_reservation_of_a_run_covers_the_instructions_and_examples_of_its_contract() {
     let folder = Folder::new("long");
@@ -341,11 +340,15 @@ fn the_reservation_of_a_run_covers_the_instructions_and_examples_of_its_contract
     folder.write("shown.yaml", &contract("examples", json!([{"input": long, "output": {"age": 36}}])));
     let mut limits = limits();
     limits.max_attempts = 1;
-    for name in ["instructed", "shown"] {
+    folder.write("short.yaml", &contract("examples", json!([])));
+    for (name, prompt_only) in
+        [("instructed", false), ("shown", false), ("instructed", true), ("short", true)]
+    {
         let server = Server::start([completion(r#"{"age": 34}"#)]).unwrap();
         let ledger = ledger();
         let secret = add(&ledger, NewKey { budget: Some(90_000_000), ..NewKey::new("alice") });
-        let builder = targets(&priced(&server.url())).with_limits(limits.clone()).with_ledger(ledger.clone());
+        let config = format!("{}prompt_only = {prompt_only}\n", priced(&server.url()));
+        let builder = targets(&config).with_limits(limits.clone()).with_ledger(ledger.clone());
         let gate = Gate::start(builder.with_contracts(&folder.0));
         let chat = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}], "max_tokens": 9});
         let extract = json!({"contract": name, "input": "Maria, 34", "max_tokens": 9});
@@ -357,7 +360,7 @@ fn the_reservation_of_a_run_covers_the_instructions_and_examples_of_its_contract
                 .chain(contract.map(|name| ("x-formwork-contract", name)))
                 .collect();
             let got = gate.post(path, &headers, &body);
-            assert_eq!(got.status, 200, "{path} {name}: {}", got.text());
+            assert_eq!(got.status, 200, "{path} {name} {prompt_only}: {}", got.text());
         }
     }
 }
