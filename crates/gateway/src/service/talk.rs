@@ -276,9 +276,10 @@ impl Attempt for OpenCall<'_> {
 }
 
 /// Returns whether a model cannot be required to call a tool, as many cannot while they reason: "deepseek-reasoner does not support this
-/// tool_choice".
+/// tool_choice", "This model doesn't support the toolConfig.toolChoice.any field".
 fn refuses_choice(fault: &Fault) -> bool {
-    fault.kind == FaultKind::BadRequest && fault.message.contains("tool_choice")
+    fault.kind == FaultKind::BadRequest
+        && ["tool_choice", "toolChoice"].iter().any(|it| fault.message.contains(it))
 }
 
 /// The reason for a call without an end.

@@ -57,6 +57,7 @@ impl Bedrock {
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_tools()
+            .with_required_tools()
             .with_dialect("anthropic")
             .with_dialect("prompt")
             .with_temperature()

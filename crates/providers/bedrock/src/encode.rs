@@ -84,6 +84,9 @@ fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
     let others = tools_of(call, carrier(wire, call).as_deref());
     let spec = |one: &Tool| json!({"toolSpec": tool(&one.name, &one.description, &one.parameters)});
     tools.extend(others.iter().map(spec));
+    if call.requires_tool && !others.is_empty() {
+        choice.get_or_insert_with(|| json!({"any": {}}));
+    }
     if !tools.is_empty() {
         let mut config = json!({"tools": tools});
         if let Some(choice) = choice {
@@ -175,4 +178,28 @@ fn encoded(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use formwork_core::{Lowered, Tool};
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_required_of_a_model_that_has_tools() {
+        let tool =
+            Tool { name: "look".into(), description: String::new(), parameters: json!({"type": "object"}) };
+        for (tools, requires, expected) in [
+            (vec![tool.clone()], true, json!({"any": {}})),
+            (vec![tool], false, Value::Null),
+            (Vec::new(), true, Value::Null),
+        ] {
+            let mut call = Call::new(vec![Message::user("Look.")], Lowered::default());
+            (call.tools, call.requires_tool) = (tools, requires);
+            let body: Value =
+                serde_json::from_slice(request(&Bedrock::new("m"), &call).unwrap().body()).unwrap();
+            assert_eq!(body["toolConfig"]["toolChoice"], expected);
+        }
+    }
 }

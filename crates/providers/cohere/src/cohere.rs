@@ -28,6 +28,7 @@ impl Cohere {
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_tools()
+            .with_required_tools()
             .with_dialect("cohere")
             .with_dialect("json-object")
             .with_dialect("prompt")

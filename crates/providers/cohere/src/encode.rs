@@ -61,6 +61,7 @@ fn body(wire: &Cohere, call: &Call) -> Result<Value, Fault> {
             tools.insert(0, function(&safe_name(&call.schema_name), "Gives the answer.", schema()?));
             put("tool_choice", json!("REQUIRED"));
         }
+        _ if call.requires_tool && !tools.is_empty() => put("tool_choice", json!("REQUIRED")),
         _ => {}
     }
     if !tools.is_empty() {
@@ -121,4 +122,28 @@ fn messages(message: &Message, out: &mut Vec<Value>) -> Result<(), Fault> {
 /// Returns `name` with the characters and the length that the API accepts: `[A-Za-z0-9_]{1,64}`.
 fn safe_name(name: &str) -> String {
     formwork_wire::safe_name(name).replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use formwork_core::{Lowered, Tool};
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_required_of_a_model_that_has_tools() {
+        let tool =
+            Tool { name: "look".into(), description: String::new(), parameters: json!({"type": "object"}) };
+        for (tools, requires, expected) in [
+            (vec![tool.clone()], true, json!("REQUIRED")),
+            (vec![tool], false, Value::Null),
+            (Vec::new(), true, Value::Null),
+        ] {
+            let mut call = Call::new(vec![Message::user("Look.")], Lowered::default());
+            (call.tools, call.requires_tool) = (tools, requires);
+            let body: Value =
+                serde_json::from_slice(request(&Cohere::new("command-test"), &call).unwrap().body()).unwrap();
+            assert_eq!(body["tool_choice"], expected);
+        }
+    }
 }
