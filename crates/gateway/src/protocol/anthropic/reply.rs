@@ -8,7 +8,7 @@ use crate::protocol::base::to_json;
 use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
 
 /// Returns the body of a response.
-pub(super) fn whole(_: super::Anthropic, reply: &Reply, meta: &Meta) -> Vec<u8> {
+pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
     let mut message = head(meta);
     if let Some(choice) = reply.choices.first() {
         message["content"] = blocks(choice, meta).into();

@@ -19,7 +19,7 @@ pub(in crate::protocol) const FIELDS: &[&str] = &[
 ];
 
 /// Reads a request.
-pub(super) fn ask(_: super::Anthropic, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
     body.known(FIELDS)?;
     if body.take("mcp_servers").is_some() {

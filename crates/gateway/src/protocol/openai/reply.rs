@@ -9,7 +9,7 @@ use crate::protocol::base::to_json;
 use crate::reply::{self, Called, Content, Finish, Meta, Reply};
 
 /// Returns the body of a response.
-pub(super) fn whole(_: super::OpenAi, reply: &Reply, meta: &Meta) -> Vec<u8> {
+pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
     let choices = reply.choices.iter().enumerate().map(|(nth, choice)| {
         let (content, refusal, calls) = match &choice.content {
             Content::Text(text) => (Some(text.as_str()), None, None),

@@ -35,7 +35,7 @@ pub(in crate::protocol) const SETTINGS: [(&str, &str); 10] = [
 ];
 
 /// Reads a request.
-pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
     body.known(FIELDS)?;
     for name in ["audio", "functions", "function_call", "web_search_options"] {

@@ -22,7 +22,7 @@ pub(in crate::protocol) const FIELDS: &[&str] = &[
 ];
 
 /// Reads a request.
-pub(super) fn ask(_: super::Responses, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
     body.known(FIELDS)?;
     // The gateway stores no conversations, so it cannot continue one.
