@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::options::OPTIONS;
-use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, Responses};
+use crate::protocol::{self, Protocol};
 use crate::service::ExtractRequest;
 
 /// A text of the document.
@@ -30,7 +30,7 @@ struct Resource {
 /// The body of a request.
 enum Body {
     /// The members that a protocol has, and those of them that are required.
-    Members(&'static dyn Protocol, &'static [&'static str]),
+    Members(&'static Protocol, &'static [&'static str]),
     /// A type of ours.
     Extract,
     /// Passed on as it is.
@@ -69,14 +69,14 @@ const RESOURCES: &[Resource] = &[
     post(
         "/v1/chat/completions",
         "Answers a dialogue; `response_format` and tools are contracts",
-        Body::Members(&OpenAi, &["model", "messages"]),
+        Body::Members(&protocol::OPENAI, &["model", "messages"]),
         JSON_OR_EVENTS,
         OPENAI,
     ),
     post(
         "/v1/responses",
         "Answers a dialogue; `text.format` and tools are contracts",
-        Body::Members(&Responses, &["model", "input"]),
+        Body::Members(&protocol::RESPONSES, &["model", "input"]),
         JSON_OR_EVENTS,
         OPENAI,
     ),
@@ -90,21 +90,21 @@ const RESOURCES: &[Resource] = &[
     post(
         "/v1/messages",
         "Answers a dialogue; `output_config.format` and tools are contracts",
-        Body::Members(&Anthropic, &["model", "messages", "max_tokens"]),
+        Body::Members(&protocol::ANTHROPIC, &["model", "messages", "max_tokens"]),
         JSON_OR_EVENTS,
         ANTHROPIC,
     ),
     post(
         "/api/chat",
         "Answers a dialogue; `format` and tools are contracts",
-        Body::Members(&Ollama::Chat, &["model", "messages"]),
+        Body::Members(&protocol::OLLAMA, &["model", "messages"]),
         JSON_OR_LINES,
         OLLAMA,
     ),
     post(
         "/api/generate",
         "Answers a prompt; `format` is a contract",
-        Body::Members(&Ollama::Generate, &["model"]),
+        Body::Members(&protocol::OLLAMA_GENERATE, &["model"]),
         JSON_OR_LINES,
         OLLAMA,
     ),
@@ -229,7 +229,7 @@ fn operation(resource: &Resource, types: &mut SchemaGenerator, written: &mut Sch
             json!({"name": name, "in": "header", "description": description, "schema": {"type": "string"}})
         }));
         let schema = match body {
-            Body::Members(protocol, required) => members(*protocol, required),
+            Body::Members(protocol, required) => members(protocol, required),
             Body::Extract => types.subschema_for::<ExtractRequest>().to_value(),
             Body::Any => json!({"type": "object"}),
         };
@@ -274,8 +274,8 @@ fn operation(resource: &Resource, types: &mut SchemaGenerator, written: &mut Sch
 }
 
 /// Returns the schema of a protocol's request: the members that are known, whose values the protocol's documentation describes.
-fn members(protocol: &dyn Protocol, required: &[&str]) -> Value {
-    let names = protocol.fields().iter();
+fn members(protocol: &Protocol, required: &[&str]) -> Value {
+    let names = protocol.fields.iter();
     let properties: Map<String, Value> = names.map(|name| ((*name).to_owned(), json!(true))).collect();
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }

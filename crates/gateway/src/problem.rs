@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use formwork_core::{Error, ErrorKind, Failure, Fault, FaultKind, Violation};
+use formwork_ledger::RunOutcome;
 use serde_json::{Value, json};
 
 /// The kinds of problems.
@@ -49,27 +50,49 @@ impl Kind {
         self.facts().1
     }
 
-    /// Returns the status and the name.
-    const fn facts(self) -> (u16, &'static str) {
+    /// Returns the `type` of errors of OpenAI's protocols.
+    pub(crate) const fn openai(self) -> &'static str {
+        self.facts().2
+    }
+
+    /// Returns the `type` of errors of Anthropic's protocol.
+    pub(crate) const fn anthropic(self) -> &'static str {
+        self.facts().3
+    }
+
+    /// Returns the outcome of a run that ends with it.
+    pub(crate) const fn outcome(self) -> RunOutcome {
+        RunOutcome::Failed(self.facts().4)
+    }
+
+    /// Returns the status, the name, the types of errors of OpenAI and Anthropic, and the kind of the run's failure.
+    const fn facts(self) -> (u16, &'static str, &'static str, &'static str, ErrorKind) {
+        use ErrorKind::{Budget, Cancelled, Config, Deadline, NotStated, Rejected, Schema, Unavailable};
+
+        const INVALID: &str = "invalid_request_error";
+        const SERVER: &str = "server_error";
+        const RATE: &str = "rate_limit_error";
         match self {
-            Self::Invalid => (400, "invalid_request"),
-            Self::Unauthorized => (401, "invalid_api_key"),
-            Self::Forbidden => (403, "forbidden"),
-            Self::UnknownModel => (404, "model_not_found"),
-            Self::NotFound => (404, "not_found"),
-            Self::NoSuchMethod => (405, "method_not_allowed"),
-            Self::ReadTimeout => (408, "read_timeout"),
-            Self::TooLarge => (413, "request_too_large"),
-            Self::UnsupportedMediaType => (415, "unsupported_media_type"),
-            Self::Unmendable => (422, "contract_violated"),
-            Self::NotStated => (422, "not_stated"),
-            Self::RateLimited => (429, "rate_limit_exceeded"),
-            Self::OutOfBudget => (429, "insufficient_quota"),
-            Self::Busy => (503, "overloaded"),
-            Self::Unavailable => (503, "no_target_available"),
-            Self::Upstream => (502, "bad_gateway"),
-            Self::Deadline => (504, "deadline_exceeded"),
-            Self::Internal => (500, "internal_error"),
+            Self::Invalid => (400, "invalid_request", INVALID, INVALID, Schema),
+            Self::Unauthorized => {
+                (401, "invalid_api_key", "authentication_error", "authentication_error", Config)
+            }
+            Self::Forbidden => (403, "forbidden", "permission_error", "permission_error", Config),
+            Self::UnknownModel => (404, "model_not_found", INVALID, "not_found_error", Config),
+            Self::NotFound => (404, "not_found", INVALID, "not_found_error", Config),
+            Self::NoSuchMethod => (405, "method_not_allowed", INVALID, INVALID, Config),
+            Self::ReadTimeout => (408, "read_timeout", INVALID, INVALID, Config),
+            Self::TooLarge => (413, "request_too_large", INVALID, "request_too_large", Config),
+            Self::UnsupportedMediaType => (415, "unsupported_media_type", INVALID, INVALID, Config),
+            Self::Unmendable => (422, "contract_violated", INVALID, INVALID, Rejected),
+            Self::NotStated => (422, "not_stated", INVALID, INVALID, NotStated),
+            Self::RateLimited => (429, "rate_limit_exceeded", RATE, RATE, Unavailable),
+            Self::OutOfBudget => (429, "insufficient_quota", "insufficient_quota", RATE, Budget),
+            Self::Busy => (503, "overloaded", SERVER, "overloaded_error", Cancelled),
+            Self::Unavailable => (503, "no_target_available", SERVER, "overloaded_error", Unavailable),
+            Self::Upstream => (502, "bad_gateway", SERVER, "api_error", Unavailable),
+            Self::Deadline => (504, "deadline_exceeded", SERVER, "timeout_error", Deadline),
+            Self::Internal => (500, "internal_error", SERVER, "api_error", Config),
         }
     }
 }

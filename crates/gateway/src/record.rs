@@ -129,7 +129,7 @@ impl Record {
         }
         let mut run = run.with_models(|target| model_of(names, target));
         if let Some(problem) = problem.filter(|_| run.outcome == RunOutcome::Ok) {
-            (run.outcome, run.message) = (outcome_of(problem.kind), Some(problem.message.clone()));
+            (run.outcome, run.message) = (problem.kind.outcome(), Some(problem.message.clone()));
         } else if run.outcome == RunOutcome::Failed(formwork_core::ErrorKind::Cancelled) {
             run.message = Some(left(&self.shared).message);
         }
@@ -182,7 +182,7 @@ impl Record {
             (call.answered, call.finish) = (model, finish);
         }
         if let Some(problem) = problem {
-            run.outcome = outcome_of(problem.kind);
+            run.outcome = problem.kind.outcome();
             run.message = Some(problem.message.clone());
             if let Some(call) = run.calls.last_mut().filter(|_| !is_judged) {
                 (call.class, call.message) = (problem.class().into(), Some(problem.message.clone()));
@@ -391,19 +391,4 @@ fn provider_of(names: &Names, target: &str) -> &'static str {
         Some(Protocol::Ollama) => "ollama",
         _ => "formwork",
     }
-}
-
-fn outcome_of(kind: Kind) -> RunOutcome {
-    use formwork_core::ErrorKind;
-
-    RunOutcome::Failed(match kind {
-        Kind::Deadline => ErrorKind::Deadline,
-        Kind::OutOfBudget => ErrorKind::Budget,
-        Kind::Unmendable => ErrorKind::Rejected,
-        Kind::NotStated => ErrorKind::NotStated,
-        Kind::Busy => ErrorKind::Cancelled,
-        Kind::Invalid => ErrorKind::Schema,
-        Kind::RateLimited | Kind::Unavailable | Kind::Upstream => ErrorKind::Unavailable,
-        _ => ErrorKind::Config,
-    })
 }

@@ -1,10 +1,10 @@
 //! Compiled contracts, bounded: the one that was not used for the longest time leaves.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use formwork_extract::Extractor;
+use hashlink::LruCache;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
@@ -37,20 +37,11 @@ type Compiled = Arc<OnceCell<Result<Extractor<Value>, Problem>>>;
 
 /// Extractors by the digests of their contracts.
 #[derive(Debug)]
-pub(crate) struct Cache {
-    entries: Mutex<Entries>,
-    max: usize,
-}
-
-#[derive(Debug, Default)]
-struct Entries {
-    by_key: HashMap<Key, (u64, Compiled)>,
-    uses: u64,
-}
+pub(crate) struct Cache(Mutex<LruCache<Key, Compiled>>);
 
 impl Cache {
     pub(crate) fn new(max: usize) -> Self {
-        Self { entries: Mutex::default(), max: max.max(1) }
+        Self(Mutex::new(LruCache::new(max.max(1))))
     }
 
     /// Returns the extractor of this key, and whether it was there; compiles it once, however many requests wait for it. An error is
@@ -82,25 +73,13 @@ impl Cache {
     }
 
     fn cell(&self, key: Key) -> (Compiled, bool) {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.uses += 1;
-        let now = entries.uses;
-        if let Some((used, cell)) = entries.by_key.get_mut(&key) {
-            *used = now;
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cell) = cells.get(&key) {
             return (Arc::clone(cell), true);
         }
-        if entries.by_key.len() >= self.max {
-            let oldest = entries.by_key.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| key.clone());
-            oldest.map(|oldest| entries.by_key.remove(&oldest));
-        }
         let cell = Compiled::default();
-        entries.by_key.insert(key, (now, Arc::clone(&cell)));
+        cells.insert(key, Arc::clone(&cell));
         (cell, false)
-    }
-
-    #[cfg(test)]
-    fn len(&self) -> usize {
-        self.entries.lock().unwrap().by_key.len()
     }
 }
 
@@ -138,7 +117,7 @@ mod tests {
         {
             let got = get(key).await;
             assert_eq!((got, compiled.load(Ordering::Relaxed)), (was_there, so_far), "{key}");
-            assert!(cache.len() <= 2);
+            assert!(cache.0.lock().unwrap().len() <= 2);
         }
     }
 

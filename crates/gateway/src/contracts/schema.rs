@@ -1,9 +1,9 @@
 //! The schemas of requests, each read once.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use formwork_core::{Absent, Coerce};
+use hashlink::LruCache;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -97,10 +97,9 @@ pub(crate) struct Known {
     max_bytes: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Entries {
-    by_text: HashMap<Box<str>, (u64, Schema)>,
-    uses: u64,
+    by_text: LruCache<Box<str>, Schema>,
     /// The length of all texts together.
     bytes: usize,
 }
@@ -111,7 +110,9 @@ const MAX_BYTES: usize = 4 << 20;
 impl Known {
     /// Creates an empty store of at most `max` schemas, and at most 4 MiB of text.
     pub(crate) fn new(max: usize) -> Self {
-        Self { entries: Mutex::default(), max: max.max(1), max_bytes: MAX_BYTES }
+        // The bound is here, because the cache would remove a text without its bytes.
+        let entries = Mutex::new(Entries { by_text: LruCache::new_unbounded(), bytes: 0 });
+        Self { entries, max: max.max(1), max_bytes: MAX_BYTES }
     }
 
     /// Returns the schema that is written as `text`, which is parsed if it is not known.
@@ -119,38 +120,26 @@ impl Known {
     /// # Errors
     /// The error of the parser.
     pub(crate) fn read(&self, text: &str) -> Result<Schema, serde_json::Error> {
-        if let Some(known) = self.get(text) {
-            return Ok(known);
+        if let Some(known) = self.entries().by_text.get(text) {
+            return Ok(known.clone());
         }
         let schema = Schema::from(serde_json::from_str::<Value>(text)?);
-        self.insert(text, schema.clone());
+        if text.len() > self.max_bytes {
+            return Ok(schema);
+        }
+        let mut entries = self.entries();
+        while entries.by_text.len() >= self.max || entries.bytes + text.len() > self.max_bytes {
+            let Some((oldest, _)) = entries.by_text.remove_lru() else { break };
+            entries.bytes -= oldest.len();
+        }
+        if entries.by_text.insert(text.into(), schema.clone()).is_none() {
+            entries.bytes += text.len();
+        }
         Ok(schema)
     }
 
-    fn get(&self, text: &str) -> Option<Schema> {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.uses += 1;
-        let now = entries.uses;
-        let (used, schema) = entries.by_text.get_mut(text)?;
-        *used = now;
-        Some(schema.clone())
-    }
-
-    fn insert(&self, text: &str, schema: Schema) {
-        if text.len() > self.max_bytes {
-            return;
-        }
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let Entries { by_text, uses, bytes } = &mut *entries;
-        while by_text.len() >= self.max || *bytes + text.len() > self.max_bytes {
-            let oldest = by_text.iter().min_by_key(|(_, (used, _))| *used).map(|(text, _)| text.clone());
-            let Some(oldest) = oldest else { break };
-            by_text.remove(&oldest);
-            *bytes -= oldest.len();
-        }
-        if by_text.insert(text.into(), (*uses, schema)).is_none() {
-            *bytes += text.len();
-        }
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -169,7 +158,7 @@ mod tests {
             max in 1_usize..6,
             max_bytes in 1_usize..400,
         ) {
-            let known = Known { entries: Mutex::default(), max, max_bytes };
+            let known = Known { max, max_bytes, ..Known::new(1) };
             for (number, spaces) in reads {
                 let schema = json!({"type": "object", "description": "x".repeat(number as usize), "minProperties": number});
                 let text = schema.to_string().replace(':', &format!(":{}", " ".repeat(spaces)));
@@ -183,7 +172,7 @@ mod tests {
                 let entries = known.entries.lock().unwrap();
                 prop_assert!(entries.by_text.len() <= max);
                 prop_assert!(entries.bytes <= max_bytes);
-                prop_assert_eq!(entries.bytes, entries.by_text.keys().map(|text| text.len()).sum::<usize>());
+                prop_assert_eq!(entries.bytes, entries.by_text.iter().map(|(text, _)| text.len()).sum::<usize>());
             }
         }
     }

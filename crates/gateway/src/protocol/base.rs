@@ -18,79 +18,81 @@ pub(crate) const LINES: &str = "application/x-ndjson";
 /// The media type of Server-Sent Events.
 pub(crate) const EVENTS: &str = "text/event-stream";
 
-/// A protocol that clients use.
-pub(crate) trait Protocol: Send + Sync {
-    /// Returns its name in metrics and logs.
-    fn name(&self) -> &'static str;
-
-    /// Returns the protocol of servers that take its requests as they are, and the path there.
-    fn own(&self) -> (RawProtocol, &'static str);
-
-    /// Returns the names of the members that its requests have.
-    fn fields(&self) -> &'static [&'static str];
-
-    /// Returns whether targets are called in it, as well as clients answered.
-    fn has_wire(&self) -> bool {
-        true
-    }
-
+/// A protocol that clients use. Its functions stand in the files of its folder: `request.rs`, `reply.rs`, `stream.rs` and `turn.rs`.
+pub(crate) struct Protocol {
+    /// The name in metrics and logs.
+    pub(crate) name: &'static str,
+    /// The protocol of servers that take its requests as they are, and the path there.
+    pub(crate) own: (RawProtocol, &'static str),
+    /// The names of the members that its requests have.
+    pub(crate) fields: &'static [&'static str],
+    /// Whether targets are called in it, as well as clients answered.
+    pub(crate) has_wire: bool,
+    /// Whether a request without the member `stream` asks for a stream.
+    pub(crate) is_streamed: bool,
     /// Returns whether a request asks for nothing that would be validated.
-    fn is_plain(&self, body: &Document<'_>) -> bool;
-
-    /// Returns whether a request asks for a stream.
-    fn is_stream(&self, body: &Document<'_>) -> bool {
-        body.get(["stream"]) == Some(&Node::Flag(true))
-    }
-
-    /// Reads the body of a request. Schemas whose texts are known are not parsed again.
-    ///
-    /// # Errors
-    /// [`Problem`] that names the member that is wrong.
-    fn ask(&self, body: Document<'_>, known: &Known) -> Result<Ask, Problem>;
-
+    pub(crate) is_plain: fn(&Document<'_>) -> bool,
+    /// Reads the body of a request. Schemas whose texts are known are not parsed again. An error names the member that is wrong.
+    pub(crate) ask: fn(Document<'_>, &Known) -> Result<Ask, Problem>,
     /// Returns the body of a response.
-    fn reply(&self, ask: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8>;
-
+    pub(crate) reply: fn(&Reply, &Meta) -> Vec<u8>,
     /// Returns the body of an error.
-    fn problem(&self, problem: &Problem) -> Value;
-
+    pub(crate) problem: fn(&Problem) -> Value,
     /// Returns the writer of a streamed response.
-    fn frames(&self, ask: &Ask, meta: &Meta) -> Box<dyn Frames>;
-
+    pub(crate) frames: fn(&Ask, &Meta) -> Box<dyn Frames>,
     /// Reads a whole response of the protocol.
-    fn read_whole(&self, turn: &mut Turn, body: &Value);
-
+    pub(crate) read_whole: fn(&mut Turn, &Value),
     /// Reads the next event or line of a stream of the protocol.
-    fn read_event(&self, turn: &mut Turn, data: &Value);
+    pub(crate) read_event: fn(&mut Turn, &Value),
+    /// Replaces the text of the answer with this number in a whole response.
+    pub(crate) set_text: fn(&mut Value, u64, &str),
+    /// The places of the text in the events of a stream: the type of an event (empty for all), the object, and its member.
+    pub(crate) texts: &'static [(&'static str, &'static str, &'static str)],
+    /// Adds a message of the user to a request.
+    pub(crate) add_message: fn(&mut Value, &str),
+    /// Sets the format of the answer of a request: its name and its schema.
+    pub(crate) set_format: fn(&mut Value, &str, &Value),
+    /// Adds instructions behind those of a request.
+    pub(crate) add_instructions: fn(&mut Value, &str),
+    /// The place of the object with the parameters of sampling, with a dot behind it; empty for the body itself.
+    pub(crate) sampling_at: &'static str,
+    /// The signs of the end of a stream.
+    pub(crate) end: StreamEnd,
+    /// The media type of streams.
+    pub(crate) stream_type: &'static str,
+}
+
+impl Protocol {
+    /// Returns whether a request asks for a stream.
+    pub(crate) fn is_stream(&self, body: &Document<'_>) -> bool {
+        match body.get(["stream"]) {
+            Some(Node::Flag(is_stream)) => *is_stream,
+            _ => self.is_streamed,
+        }
+    }
 
     /// Returns the turn of a response, as far as it can be read.
-    fn turn_of(&self, bytes: &[u8], is_stream: bool) -> Turn {
+    pub(crate) fn turn_of(&self, bytes: &[u8], is_stream: bool) -> Turn {
         let mut turn = Turn::default();
         if is_stream {
-            for event in split(bytes, self.stream_type() == LINES) {
-                self.read_event(&mut turn, &document(&event));
+            for event in split(bytes, self.stream_type == LINES) {
+                (self.read_event)(&mut turn, &document(&event));
             }
         } else if let Ok(body) = serde_json::from_slice(bytes) {
-            self.read_whole(&mut turn, &body);
+            (self.read_whole)(&mut turn, &body);
         }
         turn
     }
 
-    /// Replaces the text of an answer in a whole response.
-    fn set_text(&self, body: &mut Value, answer: u64, text: &str);
-
-    /// Returns the places of the text in the events of a stream: the type of an event (empty for all), the object, and its member.
-    fn texts(&self) -> &'static [(&'static str, &'static str, &'static str)];
-
     /// Replaces the text in an event of a stream; `given` has the types of events that have it already. Returns whether it was there.
-    fn set_piece(&self, event: &mut Value, text: &str, given: &mut Vec<&'static str>) -> bool {
+    pub(crate) fn set_piece(&self, event: &mut Value, text: &str, given: &mut Vec<&'static str>) -> bool {
         if event["response"]["output"].is_array() {
             // The events at the beginning and the end of a stream of Responses.
-            self.set_text(&mut event["response"], 0, text);
+            (self.set_text)(&mut event["response"], 0, text);
             return true;
         }
         let is_text = |place: &Value| place.as_str().is_some_and(|text| !text.is_empty());
-        for (kind, at, name) in self.texts() {
+        for (kind, at, name) in self.texts {
             let is_kind = kind.is_empty() || event["type"] == *kind;
             let Some(part) = event.pointer_mut(at).filter(|part| is_kind && is_text(&part[name])) else {
                 continue;
@@ -110,17 +112,8 @@ pub(crate) trait Protocol: Send + Sync {
         false
     }
 
-    /// Adds a message of the user to a request.
-    fn add_message(&self, body: &mut Value, text: &str);
-
-    /// Sets the format of the answer of a request.
-    fn set_format(&self, body: &mut Value, name: &str, schema: &Value);
-
-    /// Adds instructions behind those of a request.
-    fn add_instructions(&self, body: &mut Value, text: &str);
-
     /// Adds texts and the answers to them in front of the dialogue of a request.
-    fn add_examples(&self, body: &mut Value, examples: &[(String, Value)]) {
+    pub(crate) fn add_examples(&self, body: &mut Value, examples: &[(String, Value)]) {
         let list = if body["input"].is_null() { "messages" } else { "input" };
         if examples.is_empty() {
             return;
@@ -139,79 +132,7 @@ pub(crate) trait Protocol: Send + Sync {
         });
         messages.splice(leading..leading, examples);
     }
-
-    /// Returns the place of the object with the parameters of sampling, with a dot behind it; empty for the body itself.
-    fn sampling_at(&self) -> &'static str {
-        ""
-    }
-
-    /// Returns the signs of the end of a stream.
-    fn end(&self) -> StreamEnd;
-
-    /// Returns the media type of streams.
-    fn stream_type(&self) -> &'static str {
-        EVENTS
-    }
 }
-
-/// The functions of a [`Protocol`] that stand in the files of its folder: `request.rs`, `reply.rs`, `stream.rs` and `turn.rs`.
-macro_rules! functions_of_files {
-    () => {
-        fn ask(
-            &self,
-            body: crate::document::Document<'_>,
-            known: &crate::contracts::Known,
-        ) -> Result<crate::ask::Ask, crate::problem::Problem> {
-            request::ask(*self, body, known)
-        }
-
-        fn reply(
-            &self,
-            _: &crate::ask::Ask,
-            reply: &crate::reply::Reply,
-            meta: &crate::reply::Meta,
-        ) -> Vec<u8> {
-            reply::whole(*self, reply, meta)
-        }
-
-        fn problem(&self, problem: &crate::problem::Problem) -> serde_json::Value {
-            reply::error(problem)
-        }
-
-        fn frames(
-            &self,
-            ask: &crate::ask::Ask,
-            meta: &crate::reply::Meta,
-        ) -> Box<dyn crate::protocol::Frames> {
-            stream::frames(*self, ask, meta)
-        }
-
-        fn read_whole(&self, turn: &mut crate::protocol::turn::Turn, body: &serde_json::Value) {
-            turn::whole(turn, body);
-        }
-
-        fn read_event(&self, turn: &mut crate::protocol::turn::Turn, data: &serde_json::Value) {
-            turn::event(turn, data);
-        }
-
-        fn set_text(&self, body: &mut serde_json::Value, answer: u64, text: &str) {
-            turn::set_text(body, answer, text);
-        }
-
-        fn add_message(&self, body: &mut serde_json::Value, text: &str) {
-            turn::add_message(body, text);
-        }
-
-        fn set_format(&self, body: &mut serde_json::Value, name: &str, schema: &serde_json::Value) {
-            turn::set_format(body, name, schema);
-        }
-
-        fn add_instructions(&self, body: &mut serde_json::Value, text: &str) {
-            turn::add_instructions(body, text);
-        }
-    };
-}
-pub(super) use functions_of_files;
 
 /// Writes a response as a stream: [`open`](Self::open), any number of [`thinking`](Self::thinking) and [`text`](Self::text), and [`close`](Self::close) or
 /// [`fail`](Self::fail).

@@ -14,8 +14,8 @@ mod responses;
 mod tests;
 pub(crate) mod turn;
 
-pub(crate) use anthropic::Anthropic;
+pub(crate) use anthropic::ANTHROPIC;
 pub(crate) use base::{EVENTS, Frames, LINES, Protocol, written};
-pub(crate) use ollama::{Ollama, timestamp};
-pub(crate) use openai::OpenAi;
-pub(crate) use responses::Responses;
+pub(crate) use ollama::{OLLAMA, OLLAMA_GENERATE, timestamp};
+pub(crate) use openai::OPENAI;
+pub(crate) use responses::RESPONSES;

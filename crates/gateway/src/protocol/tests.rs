@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::events::EndMark;
-use super::{Anthropic, Ollama, OpenAi, Protocol, Responses};
+use super::{ANTHROPIC, OLLAMA, OLLAMA_GENERATE, OPENAI, Protocol, RESPONSES};
 use super::{anthropic, ollama, openai, responses};
 use crate::ask::Ask;
 use crate::contracts::Known;
@@ -26,7 +26,7 @@ enum Fate {
 use Fate::{Named, Neutral, Refused, Used};
 
 /// A protocol, its members, a request without optional ones, and for each member a value and its fate.
-type Table = (&'static dyn Protocol, &'static [&'static str], Value, Vec<(&'static str, Value, Fate)>);
+type Table = (&'static Protocol, &'static [&'static str], Value, Vec<(&'static str, Value, Fate)>);
 
 fn schema() -> Value {
     json!({"type": "object", "properties": {"age": {"type": "integer"}}})
@@ -38,7 +38,7 @@ fn tables() -> Vec<Table> {
     let messages = json!([{"role": "user", "content": "Hi."}]);
     vec![
         (
-            &OpenAi,
+            &OPENAI,
             openai::FIELDS,
             json!({"model": "m", "messages": messages}),
             vec![
@@ -86,7 +86,7 @@ fn tables() -> Vec<Table> {
             ],
         ),
         (
-            &Responses,
+            &RESPONSES,
             responses::FIELDS,
             json!({"model": "m", "input": "Hi."}),
             vec![
@@ -130,7 +130,7 @@ fn tables() -> Vec<Table> {
             ],
         ),
         (
-            &Anthropic,
+            &ANTHROPIC,
             anthropic::FIELDS,
             json!({"model": "m", "messages": messages, "max_tokens": 9}),
             vec![
@@ -160,7 +160,7 @@ fn tables() -> Vec<Table> {
             ],
         ),
         (
-            &Ollama::Chat,
+            &OLLAMA,
             ollama::CHAT,
             json!({"model": "m", "messages": messages}),
             vec![
@@ -180,7 +180,7 @@ fn tables() -> Vec<Table> {
             ],
         ),
         (
-            &Ollama::Generate,
+            &OLLAMA_GENERATE,
             ollama::GENERATE,
             json!({"model": "m", "prompt": "Hi."}),
             vec![
@@ -208,16 +208,16 @@ fn tables() -> Vec<Table> {
     ]
 }
 
-fn ask(protocol: &dyn Protocol, body: &Value) -> Result<Ask, Problem> {
-    protocol.ask(Document::read(&body.to_string()).unwrap(), &Known::new(4))
+fn ask(protocol: &Protocol, body: &Value) -> Result<Ask, Problem> {
+    (protocol.ask)(Document::read(&body.to_string()).unwrap(), &Known::new(4))
 }
 
 #[test]
 fn no_member_of_a_request_is_dropped_in_silence() {
     for (protocol, fields, base, rows) in tables() {
-        let at = |field: &str| format!("{} {field}", protocol.name());
+        let at = |field: &str| format!("{} {field}", protocol.name);
         let plain = ask(protocol, &base).unwrap();
-        assert_eq!(plain.ignored, Vec::<String>::new(), "{}", protocol.name());
+        assert_eq!(plain.ignored, Vec::<String>::new(), "{}", protocol.name);
         for (field, value, fate) in &rows {
             let mut body = base.clone();
             body[*field] = value.clone();
@@ -239,7 +239,7 @@ fn no_member_of_a_request_is_dropped_in_silence() {
             assert!(rows.iter().any(|(name, ..)| name == field), "{}: not in the table", at(field));
         }
         let unknown = rows.iter().find(|(name, ..)| !fields.contains(name));
-        assert_eq!(unknown, None, "{}", protocol.name());
+        assert_eq!(unknown, None, "{}", protocol.name);
     }
 }
 
@@ -247,19 +247,19 @@ fn no_member_of_a_request_is_dropped_in_silence() {
 fn members_of_members_are_named_with_their_place() {
     let text =
         json!([{"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {"type": "x"}}]}]);
-    let cases: [(&dyn Protocol, Value, &[&str]); 6] = [
+    let cases: [(&Protocol, Value, &[&str]); 6] = [
         (
-            &Ollama::Chat,
+            &OLLAMA,
             json!({"model": "m", "messages": [{"role": "user", "content": "a"}], "options": {"num_ctx": 64, "top_k": 3}}),
             &["options.num_ctx"],
         ),
         (
-            &Responses,
+            &RESPONSES,
             json!({"model": "m", "input": "a", "text": {"verbosity": "long"}, "reasoning": {"summary": "auto"}}),
             &["reasoning.summary", "text.verbosity"],
         ),
         (
-            &Responses,
+            &RESPONSES,
             json!({"model": "m", "input": [
                 {"type": "reasoning", "id": "r", "summary": []},
                 {"type": "message", "id": "i", "status": "completed", "role": "assistant", "content": [
@@ -269,19 +269,19 @@ fn members_of_members_are_named_with_their_place() {
             &["input[] (reasoning)"],
         ),
         (
-            &Anthropic,
+            &ANTHROPIC,
             json!({"model": "m", "max_tokens": 9, "messages": text, "output_config": {"effort": "low"}}),
             &["messages[].content[].cache_control"],
         ),
         (
-            &Anthropic,
+            &ANTHROPIC,
             json!({"model": "m", "max_tokens": 9, "messages": [{"role": "assistant", "content": [
                 {"type": "thinking", "thinking": "Hm.", "signature": "s"}, {"type": "text", "text": "a"},
             ]}]}),
             &["messages[].content[] (thinking)"],
         ),
         (
-            &OpenAi,
+            &OPENAI,
             json!({"model": "m", "messages": [{"role": "user", "content": "a", "name": "Ann"}]}),
             &["messages[].name"],
         ),
@@ -303,7 +303,7 @@ fn a_schema_that_cannot_be_read_is_refused_with_its_place() {
             (format!(r#""response_format": {format}"#), "response_format.json_schema.schema"),
         ] {
             let text = format!(r#"{{"model": "m", {messages}, {member}}}"#);
-            let problem = OpenAi.ask(Document::read(&text).unwrap(), &Known::new(4)).unwrap_err();
+            let problem = (OPENAI.ask)(Document::read(&text).unwrap(), &Known::new(4)).unwrap_err();
             assert_eq!(problem.param.as_deref(), Some(place), "{text}: {}", problem.message);
         }
     }
@@ -312,7 +312,7 @@ fn a_schema_that_cannot_be_read_is_refused_with_its_place() {
 #[test]
 fn of_a_member_that_is_there_twice_the_last_one_counts() {
     let text = r#"{"model": "m", "temperature": 0.1, "messages": [{"role": "user", "content": "a"}], "temperature": 0.7}"#;
-    let ask = OpenAi.ask(Document::read(text).unwrap(), &Known::new(4)).unwrap();
+    let ask = (OPENAI.ask)(Document::read(text).unwrap(), &Known::new(4)).unwrap();
     assert_eq!((ask.sampling.temperature, ask.ignored.len()), (Some(0.7), 0));
 }
 
@@ -326,45 +326,45 @@ fn the_end_and_an_error_are_found_in_any_chunking() {
     let failed = r#"data: {"type":"response.failed","response":{"status":"failed","error":null}}"#;
     let long = format!(r#"data: {{"type": "response.completed", "response": "{}"}}"#, "x".repeat(500));
     for (protocol, text, is_seen, has_error) in [
-        (&OpenAi as &dyn Protocol, format!("{delta}\n\ndata: [DONE]\n\n"), true, false),
-        (&OpenAi, format!("{delta}\n\n{delta}\n\n"), false, false),
-        (&OpenAi, format!("{ended}\n\n"), false, false),
-        (&Anthropic, format!("{ended}\n\n"), false, false),
-        (&Responses, format!("{ended}\n\n"), false, false),
-        (&Ollama::Chat, format!("{}\n", ended.trim_start_matches("data: ")), false, false),
-        (&OpenAi, format!("{delta}\n\ndata: {{\"error\": {{}}}}\n\n"), false, true),
-        (&Anthropic, "event: ping\ndata: {}\n\nevent: error\ndata: {}\n\n".to_owned(), false, true),
-        (&Anthropic, "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n".to_owned(), true, false),
-        (&Ollama::Chat, format!("{line}\n{{\"done\":true}}\n"), true, false),
-        (&Ollama::Chat, format!("{line}\n{{\"model\": \"m\", \"done\": true}}\n"), true, false),
-        (&OpenAi, format!("{delta}\r\rdata: [DONE]\r\r"), true, false),
-        (&Ollama::Chat, format!("{line}\n{{\"error\":\"full\"}}\n"), false, true),
-        (&OpenAi, "data: {\"error\":null,\"choices\":[]}\n\ndata: [DONE]\n\n".to_owned(), true, false),
-        (&OpenAi, "data: {\"error\":null}\n\ndata: {\"error\":{}}\n\n".to_owned(), false, true),
-        (&OpenAi, format!("{none}data: {{\"error\":\"full\"}}\n\n"), false, true),
-        (&OpenAi, format!("{none}data: [DONE]\n\n"), true, false),
-        (&OpenAi, format!("{delta}\n\n{full}\n\n"), false, true),
-        (&OpenAi, format!("{delta}\n\ndata:{{\"error\":{{}}}}\r\n\r\ndata: [DONE]\n\n"), true, true),
-        (&OpenAi, "data: {\"error\": overloaded}\n\n".to_owned(), false, true),
-        (&OpenAi, "data: {\"error\":\"\",\"choices\":[]}\n\n".to_owned(), false, false),
-        (&Responses, format!("{delta}\n\n{long}\n\n"), true, false),
-        (&Responses, format!("event: response.failed\n{failed}\n\n"), true, true),
-        (&Responses, format!("{failed}\n\n"), true, true),
-        (&Responses, "data: {\"type\":\"error\",\"code\":\"x\"}\n\n".to_owned(), false, true),
+        (&OPENAI, format!("{delta}\n\ndata: [DONE]\n\n"), true, false),
+        (&OPENAI, format!("{delta}\n\n{delta}\n\n"), false, false),
+        (&OPENAI, format!("{ended}\n\n"), false, false),
+        (&ANTHROPIC, format!("{ended}\n\n"), false, false),
+        (&RESPONSES, format!("{ended}\n\n"), false, false),
+        (&OLLAMA, format!("{}\n", ended.trim_start_matches("data: ")), false, false),
+        (&OPENAI, format!("{delta}\n\ndata: {{\"error\": {{}}}}\n\n"), false, true),
+        (&ANTHROPIC, "event: ping\ndata: {}\n\nevent: error\ndata: {}\n\n".to_owned(), false, true),
+        (&ANTHROPIC, "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n".to_owned(), true, false),
+        (&OLLAMA, format!("{line}\n{{\"done\":true}}\n"), true, false),
+        (&OLLAMA, format!("{line}\n{{\"model\": \"m\", \"done\": true}}\n"), true, false),
+        (&OPENAI, format!("{delta}\r\rdata: [DONE]\r\r"), true, false),
+        (&OLLAMA, format!("{line}\n{{\"error\":\"full\"}}\n"), false, true),
+        (&OPENAI, "data: {\"error\":null,\"choices\":[]}\n\ndata: [DONE]\n\n".to_owned(), true, false),
+        (&OPENAI, "data: {\"error\":null}\n\ndata: {\"error\":{}}\n\n".to_owned(), false, true),
+        (&OPENAI, format!("{none}data: {{\"error\":\"full\"}}\n\n"), false, true),
+        (&OPENAI, format!("{none}data: [DONE]\n\n"), true, false),
+        (&OPENAI, format!("{delta}\n\n{full}\n\n"), false, true),
+        (&OPENAI, format!("{delta}\n\ndata:{{\"error\":{{}}}}\r\n\r\ndata: [DONE]\n\n"), true, true),
+        (&OPENAI, "data: {\"error\": overloaded}\n\n".to_owned(), false, true),
+        (&OPENAI, "data: {\"error\":\"\",\"choices\":[]}\n\n".to_owned(), false, false),
+        (&RESPONSES, format!("{delta}\n\n{long}\n\n"), true, false),
+        (&RESPONSES, format!("event: response.failed\n{failed}\n\n"), true, true),
+        (&RESPONSES, format!("{failed}\n\n"), true, true),
+        (&RESPONSES, "data: {\"type\":\"error\",\"code\":\"x\"}\n\n".to_owned(), false, true),
     ] {
         for size in [1, 2, 3, 7, 16, 64, 65, 4_096] {
-            let mut mark = EndMark::new(protocol.end());
+            let mut mark = EndMark::new(protocol.end);
             text.as_bytes().chunks(size).for_each(|piece| mark.see(piece));
             assert_eq!((mark.is_seen(), mark.error().is_some()), (is_seen, has_error), "{size}: {text}");
             // Without the end of its last line and event.
-            let mut mark = EndMark::new(protocol.end());
+            let mut mark = EndMark::new(protocol.end);
             text.trim_end().as_bytes().chunks(size).for_each(|piece| mark.see(piece));
             let is_open = mark.error().is_none();
             // An event that was cut is no error, nor is one that is no JSON.
             let has_error = has_error && !(is_open && text.contains("overloaded"));
             assert_eq!(mark.ends_with_error(), has_error && is_open, "{size}: {text}");
             assert_eq!(mark.error().is_some(), has_error, "{size}: {text}");
-            let mut mark = EndMark::new(protocol.end());
+            let mut mark = EndMark::new(protocol.end);
             let cut = text.trim_end().strip_suffix('}').unwrap_or_default();
             cut.as_bytes().chunks(size).for_each(|piece| mark.see(piece));
             assert!(!mark.ends_with_error() && mark.error().is_none(), "{size}: {text}");

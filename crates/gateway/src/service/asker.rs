@@ -28,7 +28,7 @@ use crate::seen::{Seen, begun, trace_here};
 ///
 /// The work is boxed by the caller, because a future is copied whole, each time it is passed on, into those that contain it.
 pub(super) async fn answered(
-    protocol: &dyn Protocol,
+    protocol: &Protocol,
     work: Pin<Box<impl Future<Output = Result<Response, Problem>>>>,
 ) -> Response {
     let trace = trace_here();

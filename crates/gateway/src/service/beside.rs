@@ -16,55 +16,44 @@ use super::{Shared, passed};
 use crate::ask::Ask;
 use crate::pass::Pass;
 use crate::problem::{Kind, Problem};
-use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol};
+use crate::protocol::{ANTHROPIC, OLLAMA, OPENAI, Protocol};
 
 /// A resource that targets answer in their own protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beside {
-    /// OpenAI's embeddings.
-    Embeddings,
-    /// Ollama's embeddings, and their older form.
-    Embed(&'static str),
-    /// The number of tokens of a request of Anthropic's. It is free, and estimated for targets of other protocols.
-    CountTokens,
+#[derive(Clone, Copy)]
+pub(super) struct Beside {
+    protocol: &'static Protocol,
+    /// The names of the members that its requests have.
+    fields: &'static [&'static str],
+    /// The protocols of the targets that answer.
+    targets: &'static [RawProtocol],
+    /// The path at the target.
+    path: &'static str,
+    /// Whether an answer costs nothing. Then it is estimated for targets of other protocols.
+    is_free: bool,
 }
 
-impl Beside {
-    fn protocol(self) -> &'static dyn Protocol {
-        match self {
-            Self::Embeddings => &OpenAi,
-            Self::Embed(_) => &Ollama::Chat,
-            Self::CountTokens => &Anthropic,
-        }
-    }
+/// OpenAI's embeddings.
+pub(super) const EMBEDDINGS: Beside = Beside {
+    protocol: &OPENAI,
+    fields: &["dimensions", "encoding_format", "input", "model", "user"],
+    targets: &[RawProtocol::OpenAi, RawProtocol::Responses],
+    path: "/embeddings",
+    is_free: false,
+};
 
-    /// Returns the names of the members that its requests have.
-    fn fields(self) -> &'static [&'static str] {
-        match self {
-            Self::Embeddings => &["dimensions", "encoding_format", "input", "model", "user"],
-            Self::Embed(_) => {
-                &["dimensions", "input", "keep_alive", "model", "options", "prompt", "truncate"]
-            }
-            Self::CountTokens => Anthropic.fields(),
-        }
-    }
+/// The number of tokens of a request of Anthropic's.
+pub(super) const COUNT_TOKENS: Beside = Beside {
+    protocol: &ANTHROPIC,
+    fields: ANTHROPIC.fields,
+    targets: &[RawProtocol::Anthropic],
+    path: "/v1/messages/count_tokens",
+    is_free: true,
+};
 
-    const fn targets(self) -> &'static [RawProtocol] {
-        match self {
-            Self::Embeddings => &[RawProtocol::OpenAi, RawProtocol::Responses],
-            Self::Embed(_) => &[RawProtocol::Ollama],
-            Self::CountTokens => &[RawProtocol::Anthropic],
-        }
-    }
-
-    /// Returns the path at the target.
-    const fn path(self) -> &'static str {
-        match self {
-            Self::Embeddings => "/embeddings",
-            Self::Embed(path) => path,
-            Self::CountTokens => "/v1/messages/count_tokens",
-        }
-    }
+/// Returns Ollama's embeddings, or their older form.
+pub(super) const fn embed(path: &'static str) -> Beside {
+    let fields = &["dimensions", "input", "keep_alive", "model", "options", "prompt", "truncate"];
+    Beside { protocol: &OLLAMA, fields, targets: &[RawProtocol::Ollama], path, is_free: false }
 }
 
 /// Answers a request with the response of the first target that has its protocol and answers.
@@ -73,45 +62,44 @@ pub(super) fn answer(
     shared: Arc<Shared>,
     request: Request<Body>,
 ) -> impl Future<Output = Response> + Send {
-    answered(beside.protocol(), Box::pin(work(beside, shared, request)))
+    answered(beside.protocol, Box::pin(work(beside, shared, request)))
 }
 
 async fn work(beside: Beside, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (mut asker, headers, text) = Asker::receive(shared, request).await?;
     let (document, model) = asker.read(&text)?;
-    document.check_case(beside.fields())?;
-    let has_protocol = |raw: &Raw| beside.targets().contains(&raw.protocol);
+    document.check_case(beside.fields)?;
+    let has_protocol = |raw: &Raw| beside.targets.contains(&raw.protocol);
     let known = asker.shared.engine.names.targets();
     asker
         .targets
         .retain(|nth| known.get(*nth).and_then(|target| target.raw.as_ref()).is_some_and(has_protocol));
     let prompt = document.extent();
-    let is_free = beside == Beside::CountTokens;
     if asker.targets.is_empty() {
-        if is_free {
+        if beside.is_free {
             let counted = Json(json!({"input_tokens": prompt.estimate()}));
             return Ok(([("x-formwork-estimated", "input_tokens")], counted).into_response());
         }
-        let name = beside.protocol().name();
+        let name = beside.protocol.name;
         let message = format!("no target of this model is a server with the embeddings of {name}");
         return Err(Problem::invalid("model", message));
     }
     // There are no tokens of an answer.
     let mut ask = Ask::plain(model);
     ask.sampling.max_tokens = Some(0);
-    let cost = (!is_free).then_some(Cost { ask: &ask, prompt, given: None, is_run: false });
+    let cost = (!beside.is_free).then_some(Cost { ask: &ask, prompt, given: None, is_run: false });
     let begun = asker.begin(None, cost).await?;
     let unanswered = begun.shared.engine.unanswered(&ask, prompt, 1);
     let pass = Pass {
-        protocols: beside.targets(),
-        path: beside.path(),
+        protocols: beside.targets,
+        path: beside.path,
         headers: &headers,
         until: begun.until.into_std(),
         wish: begun.shared.engine.wish(begun.options.bounds, begun.until),
-        unanswered: if is_free { Default::default() } else { unanswered },
+        unanswered: if beside.is_free { Default::default() } else { unanswered },
         adds_usage: false,
         write: |raw: &Raw, _| document.with_model(&raw.model, false).map_err(|error| no_json(&error)),
     };
-    let passed = passed::answer(begun, (None, None), (!is_free).then_some(prompt), pass).await;
+    let passed = passed::answer(begun, (None, None), (!beside.is_free).then_some(prompt), pass).await;
     passed.unwrap_or_else(|_| Err(Problem::new(Kind::Internal, "there is no target")))
 }

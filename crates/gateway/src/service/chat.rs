@@ -29,7 +29,7 @@ use crate::reply::Meta;
 
 /// Answers a request for an answer.
 pub(super) fn answer(
-    protocol: &'static dyn Protocol,
+    protocol: &'static Protocol,
     shared: Arc<Shared>,
     request: Request<Body>,
 ) -> impl Future<Output = Response> + Send {
@@ -37,24 +37,24 @@ pub(super) fn answer(
 }
 
 async fn work(
-    protocol: &'static dyn Protocol,
+    protocol: &'static Protocol,
     shared: Arc<Shared>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     let (mut asker, headers, text) = Asker::receive(shared, request).await?;
     let (document, model) = asker.read(&text)?;
-    let (own, path) = protocol.own();
+    let (own, path) = protocol.own;
     if own == RawProtocol::Responses && document.is_true(["background"]) {
         // Its answer would be fetched later, from the vendor, and nobody would count it.
         return Err(Problem::invalid("background", "`background`: is not supported"));
     }
     let prompt = document.extent();
-    document.check_case(protocol.fields())?;
+    document.check_case(protocol.fields)?;
     let ask = plain(model.clone(), own, &document)?;
     let is_own =
         asker.shared.engine.targets(&asker.targets).next().is_some_and(|target| target.raw(own).is_some());
     let unused: Vec<String> = asker.options.of_contracts().map(str::to_owned).collect();
-    let is_passed = is_own && asker.options.contract.is_none() && protocol.is_plain(&document);
+    let is_passed = is_own && asker.options.contract.is_none() && (protocol.is_plain)(&document);
     let cost = is_passed.then_some(Cost { ask: &ask, prompt, given: Some(own), is_run: false });
     let mut begun = asker.begin(Some(document.text()), cost).await?;
     if is_passed {
@@ -190,21 +190,21 @@ struct Read {
 fn read(job: &mut Job, document: Document<'_>) -> Result<Read, Problem> {
     let warnings = exact(document.text())?;
     let text = document.text();
-    let asked = job.protocol.ask(document, &job.shared.engine.schemas);
+    let asked = (job.protocol.ask)(document, &job.shared.engine.schemas);
     if asked.as_ref().is_err_and(|problem| problem.is_unsupported) {
         leave_others(job)?;
     }
     let (engine, protocol, options) = (&job.shared.engine, job.protocol, &job.options);
-    let target = engine.targets(&job.targets).next().filter(|target| target.raw(protocol.own().0).is_some());
+    let target = engine.targets(&job.targets).next().filter(|target| target.raw(protocol.own.0).is_some());
     let body = || serde_json::from_str::<Value>(text).map_err(|error| no_json(&error));
     let (ask, only) = match asked {
         Ok(ask) => (ask, None),
         Err(problem) if problem.is_unsupported && target.is_some() => {
             let body = body()?;
-            let reduced = reduced(&body, protocol.fields()).to_string();
+            let reduced = reduced(&body, protocol.fields).to_string();
             let ask = Document::read(&reduced)
                 .map_err(|error| no_json(&error))
-                .and_then(|document| protocol.ask(document, &engine.schemas));
+                .and_then(|document| (protocol.ask)(document, &engine.schemas));
             let Ok(mut ask) = ask else { return Err(problem) };
             let choice = &body["tool_choice"];
             let may_call = choice != "none" && choice["type"] != "none";
@@ -227,7 +227,7 @@ fn read(job: &mut Job, document: Document<'_>) -> Result<Read, Problem> {
         lost,
         is_named: options.contract.is_some(),
         has_several: ask.count > 1,
-        has_wire: protocol.has_wire(),
+        has_wire: protocol.has_wire,
         has_target: target.is_some(),
     };
     let way = facts.way();
@@ -266,7 +266,7 @@ fn read(job: &mut Job, document: Document<'_>) -> Result<Read, Problem> {
 /// # Errors
 /// [`unanswered`] if all of them have failed.
 fn leave_others(job: &mut Job) -> Result<(), Problem> {
-    let (own, engine) = (job.protocol.own().0, &job.shared.engine);
+    let (own, engine) = (job.protocol.own.0, &job.shared.engine);
     let has_protocol = |nth: &usize| engine.names.targets().get(*nth).is_some_and(|it| it.raw(own).is_some());
     if job.targets.iter().any(has_protocol) {
         job.targets.retain(has_protocol);
@@ -280,7 +280,7 @@ fn leave_others(job: &mut Job) -> Result<(), Problem> {
 fn loses(job: &Job, ask: &Ask, target: &Target) -> bool {
     let promised = target.backend.capabilities();
     // The reasoning stands in responses of these protocols, and not in the value of a run.
-    let shows = job.protocol.own().0 != RawProtocol::OpenAi && ask.settings.reasons();
+    let shows = job.protocol.own.0 != RawProtocol::OpenAi && ask.settings.reasons();
     // The value of a run has no tokens.
     let has_tokens = job.options.contract.is_some() && ask.settings.values.top_logprobs.is_some();
     has_tokens

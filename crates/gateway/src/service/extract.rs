@@ -32,7 +32,7 @@ use crate::engine::{Ready, reply};
 use crate::names::DEFAULT;
 use crate::options::Options;
 use crate::problem::{Kind, Problem};
-use crate::protocol::{EVENTS, OpenAi, Protocol as _};
+use crate::protocol::{EVENTS, OPENAI};
 use crate::record::Record;
 use crate::seen::trace_here;
 
@@ -98,7 +98,7 @@ pub(super) fn extract(
     State(shared): State<Arc<Shared>>,
     request: Request<Body>,
 ) -> impl Future<Output = Response> + Send {
-    answered(&OpenAi, Box::pin(answer(shared, request)))
+    answered(&OPENAI, Box::pin(answer(shared, request)))
 }
 
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
@@ -252,7 +252,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
         warn(&mut result, &warned);
         let last = match body(id, &result, evidence) {
             Ok(body) => event("done", &body),
-            Err(problem) => event("error", &OpenAi.problem(&problem)),
+            Err(problem) => event("error", &(OPENAI.problem)(&problem)),
         };
         record.runs(&[result], None);
         client.send(last).await;

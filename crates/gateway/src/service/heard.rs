@@ -61,7 +61,7 @@ impl Heard {
     /// and the extension. `None` if the answer is another one's.
     pub(super) fn whole(
         &self,
-        protocol: &dyn Protocol,
+        protocol: &Protocol,
         (reply, meta): (&Reply, &Meta),
         own: impl FnOnce() -> Vec<u8>,
     ) -> Option<Vec<u8>> {
@@ -73,9 +73,9 @@ impl Heard {
         }
         let mut body = serde_json::from_slice::<Value>(&bytes).ok().filter(Value::is_object)?;
         if let Some(text) = text {
-            protocol.set_text(&mut body, 0, text);
+            (protocol.set_text)(&mut body, 0, text);
             let mut written = Turn::default();
-            protocol.read_whole(&mut written, &body);
+            (protocol.read_whole)(&mut written, &body);
             if written.text(0) != text {
                 return None;
             }
@@ -95,12 +95,12 @@ impl Heard {
     /// Returns the events of the target in the same way; `None` as well if there is no place for a part of the answer.
     pub(super) fn events(
         &self,
-        protocol: &dyn Protocol,
+        protocol: &Protocol,
         (reply, meta): (&Reply, &Meta),
         hides_usage: bool,
     ) -> Option<Vec<u8>> {
         let mut bytes = self.take()?;
-        if protocol.stream_type() != LINES && bytes.trim_ascii_start().starts_with(b"{") {
+        if protocol.stream_type != LINES && bytes.trim_ascii_start().starts_with(b"{") {
             // The target answered with a document.
             return None;
         }
@@ -164,7 +164,7 @@ impl Added {
 }
 
 /// Returns the events of a stream with a text in place of theirs; `None` if they have no place for it.
-pub(super) fn edited(protocol: &dyn Protocol, bytes: &[u8], text: &str) -> Option<Vec<u8>> {
+pub(super) fn edited(protocol: &Protocol, bytes: &[u8], text: &str) -> Option<Vec<u8>> {
     let mut given = Vec::new();
     let edited = changed(protocol, bytes, false, |event| protocol.set_piece(event, text, &mut given));
     (!given.is_empty()).then_some(edited)
@@ -172,12 +172,12 @@ pub(super) fn edited(protocol: &dyn Protocol, bytes: &[u8], text: &str) -> Optio
 
 /// Returns the events of a stream, those that `change` changes written anew.
 fn changed(
-    protocol: &dyn Protocol,
+    protocol: &Protocol,
     bytes: &[u8],
     hides_usage: bool,
     mut change: impl FnMut(&mut Value) -> bool,
 ) -> Vec<u8> {
-    let media_type = protocol.stream_type();
+    let media_type = protocol.stream_type;
     let events = split(bytes, media_type == LINES).into_iter();
     let one = |event: Vec<u8>| {
         let mut data = document(&event);

@@ -36,7 +36,7 @@ pub(super) type Digests = (String, Option<String>);
 /// A valid request that is allowed.
 pub(super) struct Job {
     pub(super) shared: Arc<Shared>,
-    pub(super) protocol: &'static dyn Protocol,
+    pub(super) protocol: &'static Protocol,
     pub(super) ask: Ask,
     /// The extent of the request's prompt.
     pub(super) prompt: Extent,
@@ -113,7 +113,7 @@ impl Job {
             prompt.add(named.length());
         }
         let is_run = spec.is_some() && !is_passed && !self.is_talk();
-        let given = is_passed.then(|| self.protocol.own().0);
+        let given = is_passed.then_some(self.protocol.own.0);
         let cost = Cost { ask: &self.ask, prompt, given, is_run };
         let record = (&self.client, &mut *self.record);
         let turn = (&mut self.turn, self.until);
@@ -167,7 +167,7 @@ impl Job {
 
     /// Takes the body of the request for targets of its protocol. The others are left out if they cannot answer it.
     pub(super) fn give(&mut self, mut body: Value, is_only: bool, headers: &HeaderMap) {
-        let (protocol, path) = self.protocol.own();
+        let (protocol, path) = self.protocol.own;
         if is_only {
             let all = self.shared.engine.names.targets();
             self.targets.retain(|nth| all.get(*nth).is_some_and(|target| target.raw(protocol).is_some()));
@@ -183,7 +183,7 @@ impl Job {
 
     /// Returns whether all targets have the protocol of the request.
     pub(super) fn has_one_protocol(&self) -> bool {
-        let own = self.protocol.own().0;
+        let own = self.protocol.own.0;
         self.shared.engine.targets(&self.targets).all(|target| target.raw(own).is_some())
     }
 
@@ -200,7 +200,7 @@ impl Job {
             engine.targets(&self.targets).any(|target| !has(target.backend.capabilities()))
         };
         let Sampling { temperature, top_p, seed, .. } = self.ask.sampling;
-        let at = self.protocol.sampling_at();
+        let at = self.protocol.sampling_at;
         for (name, is_ignored) in [
             ("temperature", temperature.is_some() && lacks(|promised| promised.temperature)),
             ("top_p", top_p.is_some() && lacks(|promised| promised.top_p)),
@@ -342,10 +342,10 @@ impl Job {
     pub(super) fn respond(&self, reply: &Reply, heard: Option<&Heard>) -> Response {
         let body = heard.and_then(|heard| {
             let meta = self.heard_meta();
-            heard.whole(self.protocol, (reply, &meta), || self.protocol.reply(&self.ask, reply, &meta))
+            heard.whole(self.protocol, (reply, &meta), || (self.protocol.reply)(reply, &meta))
         });
         let is_heard = body.is_some();
-        let body = body.unwrap_or_else(|| self.protocol.reply(&self.ask, reply, &self.meta));
+        let body = body.unwrap_or_else(|| (self.protocol.reply)(reply, &self.meta));
         let mut response = Response::new(Body::from(body));
         // A response has more headers than those for which a map has place at first.
         response.headers_mut().reserve(12);

@@ -91,11 +91,11 @@ impl Judge {
         let Some(named) = &job.named else { return };
         let enforced = self.format.as_ref().and_then(|format| format.plan().enforced(0));
         if let Some(schema) = enforced {
-            job.protocol.set_format(body, &identifier(&named.name), schema);
+            (job.protocol.set_format)(body, &identifier(&named.name), schema);
         }
         let more = enforced.is_none().then(|| instruction(named.schema.value()));
         if let Some(text) = job.instructions(more) {
-            job.protocol.add_instructions(body, &text);
+            (job.protocol.add_instructions)(body, &text);
         }
         job.protocol.add_examples(body, &named.examples);
     }

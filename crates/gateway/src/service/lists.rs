@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::refused::{Refusal, refused};
 use super::{Shared, job};
-use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, timestamp};
+use crate::protocol::{ANTHROPIC, OLLAMA, OPENAI, Protocol, timestamp};
 
 /// The creation time that is returned for every model, because the real one is unknown.
 const CREATED: u64 = 0;
@@ -49,7 +49,7 @@ pub(super) async fn model(
         Ok(_) if is_anthropic => Json(anthropic(&name)).into_response(),
         Ok(_) => Json(openai(&name)).into_response(),
         Err(problem) => {
-            let protocol: &dyn Protocol = if is_anthropic { &Anthropic } else { &OpenAi };
+            let protocol: &Protocol = if is_anthropic { &ANTHROPIC } else { &OPENAI };
             refused(protocol, &problem)
         }
     }
@@ -85,7 +85,7 @@ fn listed(shared: &Shared, headers: &HeaderMap, describe: impl Fn(&str) -> Value
             let names = known.all().filter(|name| client.may_use(known, name));
             Json(json!({"models": names.map(describe).collect::<Vec<_>>()})).into_response()
         }
-        Err(problem) => refused(&Ollama::Chat, &problem),
+        Err(problem) => refused(&OLLAMA, &problem),
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Bod
     };
     match info.await {
         Ok(info) => Json(info).into_response(),
-        Err(problem) => refused(&Ollama::Chat, &problem),
+        Err(problem) => refused(&OLLAMA, &problem),
     }
 }
 

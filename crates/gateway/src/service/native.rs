@@ -59,7 +59,7 @@ pub(super) async fn answer(
     (mut body, only): (Value, Option<Problem>),
     headers: HeaderMap,
 ) -> Result<Result<Response, Problem>, Box<Job>> {
-    let protocol = job.protocol.own().0;
+    let protocol = job.protocol.own.0;
     let can_lower = only.is_none() && matches!(job.ask.want, Want::Call(_) | Want::Json { .. });
     let judge = Judge::of(&job).await;
     let mut judge = match job.record.checked(judge) {
@@ -149,7 +149,7 @@ impl Native {
             }
             let turn = document.as_ref().map_or_else(Turn::unread, |document| {
                 let mut turn = Turn::default();
-                self.job.protocol.read_whole(&mut turn, document);
+                (self.job.protocol.read_whole)(&mut turn, document);
                 turn
             });
             let judged = self.judge.judged(&turn, Level::Clean);
@@ -171,7 +171,7 @@ impl Native {
                 let is_changed = add_counts(document, self.earlier()) || !found.is_empty();
                 for (answer, Found { value, warnings }) in found {
                     self.job.warnings.extend(warnings);
-                    self.job.protocol.set_text(document, answer, &value.to_string());
+                    (self.job.protocol.set_text)(document, answer, &value.to_string());
                 }
                 is_changed.then(|| document.to_string().into_bytes())
             });
@@ -260,7 +260,7 @@ impl Native {
         mut body: formwork_wire::Body,
     ) -> Result<Option<Problem>, Problem> {
         let protocol = self.job.protocol;
-        let is_lines = protocol.stream_type() == LINES;
+        let is_lines = protocol.stream_type == LINES;
         let shared = Arc::clone(&self.job.shared);
         let has_left = || Some(left(&shared));
         loop {
@@ -290,9 +290,9 @@ impl Native {
                     let event = if self.adds_usage { without_usage(event) } else { Some(event) };
                     let Some(event) = event else { continue };
                     let mut data = document(&event);
-                    protocol.read_event(&mut turn, &data);
+                    (protocol.read_event)(&mut turn, &data);
                     held.extend(match add_counts(&mut data, earlier) {
-                        true => written(&[data], protocol.stream_type()),
+                        true => written(&[data], protocol.stream_type),
                         false => event,
                     });
                     if held.len() > MAX_RESPONSE {
@@ -313,7 +313,7 @@ impl Native {
             }
             let told = self.received.told(&shared, &self.job.record.made, None);
             held.extend(events.rest());
-            held.extend_from_slice(self.received.rest(protocol.stream_type()));
+            held.extend_from_slice(self.received.rest(protocol.stream_type));
             let is_told = told.is_some();
             let mut wrong = self.judge.judged(&turn, Level::Strict).err();
             // The model did not write what the schema asks for: it is asked again.
@@ -368,7 +368,7 @@ impl Native {
     /// Sends the request to the first target that answers; `None` if the next one has another protocol.
     async fn send(&mut self) -> Result<Option<HttpResponse<formwork_wire::Body>>, Problem> {
         let Self { job, body, headers, adds_usage, failure, .. } = self;
-        let (protocol, path) = job.protocol.own();
+        let (protocol, path) = job.protocol.own;
         let engine = &job.shared.engine;
         let mut pass = Pass {
             protocols: &[protocol],
@@ -392,7 +392,7 @@ impl Native {
     async fn again(&mut self, wrong: Wrong) -> Result<HttpResponse<formwork_wire::Body>, Problem> {
         let limit = self.job.options.bounds.budget;
         let message = self.judge.again(&self.job, &self.job.record.made, wrong, limit)?;
-        self.job.protocol.add_message(&mut self.body, &message);
+        (self.job.protocol.add_message)(&mut self.body, &message);
         let response = self.send().await?;
         let none = || Problem::new(Kind::Unavailable, "no other target has the protocol of the request");
         let response = response.ok_or_else(none)?;

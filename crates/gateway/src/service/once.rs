@@ -1,6 +1,5 @@
 //! Idempotency keys: a repeated request gets the response of the first one.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, response};
 use axum::response::Response;
 use formwork_ledger::KeyId;
+use hashlink::LinkedHashMap;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
@@ -39,9 +39,8 @@ pub(crate) struct Once(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    entries: HashMap<Name, Arc<Entry>>,
-    /// The names in the order of their requests.
-    order: VecDeque<Name>,
+    /// In the order of their requests.
+    entries: LinkedHashMap<Name, Arc<Entry>>,
     /// The size of the bodies of all responses, in bytes.
     bytes: usize,
 }
@@ -61,29 +60,31 @@ struct Answer {
     body: Bytes,
 }
 
+impl Entry {
+    /// Returns the size of the response's body; 0 while it is awaited.
+    fn bytes(&self) -> usize {
+        self.answer.borrow().as_ref().map_or(0, |answer| answer.body.len())
+    }
+}
+
 impl Kept {
     /// Removes a response, if it is the one of this entry.
-    fn remove(&mut self, name: &Name, entry: Option<&Arc<Entry>>) {
-        let is_own = |known: &Arc<Entry>| entry.is_none_or(|entry| Arc::ptr_eq(entry, known));
-        if self.entries.get(name).is_some_and(is_own)
-            && let Some(gone) = self.entries.remove(name)
-        {
-            self.bytes -= gone.answer.borrow().as_ref().map_or(0, |answer| answer.body.len());
-            self.order.retain(|known| known != name);
+    fn remove(&mut self, name: &Name, entry: &Arc<Entry>) {
+        if self.entries.get(name).is_some_and(|known| Arc::ptr_eq(known, entry)) {
+            self.entries.remove(name);
+            self.bytes -= entry.bytes();
         }
     }
 
     /// Removes responses that are too old, and the oldest of too many.
     fn clean(&mut self, now: Instant) {
-        while let Some(name) = self.order.front().cloned() {
-            let is_old = self.entries.get(&name).is_none_or(|entry| now.duration_since(entry.since) >= LIFE);
-            if !is_old && self.order.len() <= MAX && self.bytes <= MAX_BYTES {
+        while let Some((_, oldest)) = self.entries.front() {
+            let is_old = now.duration_since(oldest.since) >= LIFE;
+            if !is_old && self.entries.len() <= MAX && self.bytes <= MAX_BYTES {
                 break;
             }
-            self.remove(&name, None);
-            if self.order.front() == Some(&name) {
-                self.order.pop_front();
-            }
+            self.bytes -= oldest.bytes();
+            self.entries.pop_front();
         }
     }
 }
@@ -115,7 +116,6 @@ impl Once {
         let (place, answer) = watch::channel(None);
         let entry = Arc::new(Entry { since: now, request, answer });
         kept.entries.insert(name.clone(), Arc::clone(&entry));
-        kept.order.push_back(name.clone());
         kept.clean(now);
         Ok((entry, Some(place)))
     }
@@ -126,7 +126,7 @@ impl Once {
         let status = answer.as_ref().map_or(500, |answer| answer.head.status.as_u16());
         let bytes = answer.as_ref().map_or(0, |answer| answer.body.len());
         if has_failed || status >= 500 || status == 429 || bytes > MAX_BODY {
-            kept.remove(name, Some(entry));
+            kept.remove(name, entry);
         } else if kept.entries.get(name).is_some_and(|known| Arc::ptr_eq(known, entry)) {
             kept.bytes += bytes;
         }
@@ -221,7 +221,7 @@ mod tests {
         let name = (None, name.to_owned());
         let (entry, place) = once.entry(&name, [0; 32], now).unwrap();
         if place.is_some() {
-            once.kept().remove(&name, Some(&entry));
+            once.kept().remove(&name, &entry);
         }
         place.is_none()
     }
@@ -242,7 +242,7 @@ mod tests {
         assert!(once.entry(&(None, "a".to_owned()), [1; 32], now).is_err(), "another request");
         let late = now + LIFE;
         assert!(!is_known(&once, "a", late));
-        assert_eq!(once.kept().order.len(), 0);
+        assert_eq!(once.kept().entries.len(), 0);
         for nth in 0..MAX + 5 {
             answered(&once, &nth.to_string(), 200, 1, late);
         }
@@ -252,8 +252,7 @@ mod tests {
         }
         let kept = once.kept();
         assert!(kept.bytes <= MAX_BYTES && kept.bytes > MAX_BYTES - MAX_BODY, "{}", kept.bytes);
-        let sum: usize =
-            kept.entries.values().map(|entry| entry.answer.borrow().as_ref().unwrap().body.len()).sum();
-        assert_eq!((sum, kept.order.len()), (kept.bytes, kept.entries.len()));
+        let sum: usize = kept.entries.values().map(|entry| entry.bytes()).sum();
+        assert_eq!(sum, kept.bytes);
     }
 }

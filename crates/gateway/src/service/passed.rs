@@ -27,7 +27,7 @@ use crate::record::{Record, left};
 /// next target has another protocol, the request is given back.
 pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send>(
     mut begun: Begun,
-    (protocol, open): (Option<&'static dyn protocol::Protocol>, Option<Open>),
+    (protocol, open): (Option<&'static protocol::Protocol>, Option<Open>),
     prompt: Option<Extent>,
     mut pass: Pass<'_, W>,
 ) -> Result<Result<Response, Problem>, Begun> {
@@ -45,7 +45,7 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
     let kind = [EVENTS, LINES].into_iter().find(|kind| media.eq_ignore_ascii_case(kind));
     // Some servers do not say that they stream.
     let is_unnamed = media.eq_ignore_ascii_case("application/octet-stream") && head.status.is_success();
-    let asked = protocol.filter(|_| open.is_some() && is_unnamed).map(protocol::Protocol::stream_type);
+    let asked = protocol.filter(|_| open.is_some() && is_unnamed).map(|protocol| protocol.stream_type);
     let kind = kind.or(asked);
     let held = Held {
         record: Some(begun.record),
@@ -86,7 +86,7 @@ struct Passed {
     /// The events of a stream from which the usage is taken out, because the client did not ask for it.
     events: Option<Events>,
     /// The protocol and the media type of a stream that has not ended; `None` for other bodies.
-    stream: Option<(&'static dyn protocol::Protocol, &'static str)>,
+    stream: Option<(&'static protocol::Protocol, &'static str)>,
 }
 
 struct Held {
@@ -102,7 +102,7 @@ struct Held {
     /// Whether the target told an error in its answer.
     is_told: bool,
     /// The body as far as it came, where texts are kept, and its protocol.
-    text: Option<(&'static dyn protocol::Protocol, Vec<u8>)>,
+    text: Option<(&'static protocol::Protocol, Vec<u8>)>,
     /// The target's refusal of the request, or its failure in the middle of the body.
     fault: Option<Problem>,
     /// The rest of a body whose length is known: it is not read any more once it is complete.
@@ -185,7 +185,7 @@ impl Passed {
         let last = self.stream.take().map(|(protocol, media)| {
             self.body = formwork_wire::Body::new(futures_util::stream::empty());
             let empty: &[u8] = if media == LINES { b"" } else { b"\n" };
-            [end, empty, written(&[protocol.problem(&problem)], media).as_slice()].concat().into()
+            [end, empty, written(&[(protocol.problem)(&problem)], media).as_slice()].concat().into()
         });
         self.held.fault = Some(problem);
         last

@@ -30,8 +30,8 @@ pub(super) struct Received {
 }
 
 impl Received {
-    pub(super) fn new(protocol: Option<&dyn Protocol>, is_stream: bool, until: Instant) -> Self {
-        let mark = EndMark::new(protocol.map(Protocol::end).unwrap_or_default());
+    pub(super) fn new(protocol: Option<&Protocol>, is_stream: bool, until: Instant) -> Self {
+        let mark = EndMark::new(protocol.map(|protocol| protocol.end).unwrap_or_default());
         Self { meter: Meter::default(), mark, is_stream, last: *b"\n\n", error: None, is_open: false, until }
     }
 

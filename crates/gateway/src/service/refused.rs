@@ -5,16 +5,16 @@ use axum::response::{IntoResponse, Response};
 use formwork_serve::with_status_headers;
 
 use crate::problem::Problem;
-use crate::protocol::{OpenAi, Protocol};
+use crate::protocol::{OPENAI, Protocol};
 
 /// The message of a problem, for the log.
 #[derive(Debug, Clone)]
 pub(super) struct Logged(pub(super) String);
 
 /// Returns the response that a problem is in a protocol.
-pub(super) fn refused(protocol: &dyn Protocol, problem: &Problem) -> Response {
+pub(super) fn refused(protocol: &Protocol, problem: &Problem) -> Response {
     let status = StatusCode::from_u16(problem.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let body = protocol.problem(problem).to_string();
+    let body = (protocol.problem)(problem).to_string();
     let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
     let headers = response.headers_mut();
     let should_retry = if problem.should_retry() { "true" } else { "false" };
@@ -41,7 +41,7 @@ impl From<Response> for Refusal {
 
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
-        refused(&OpenAi, &problem).into()
+        refused(&OPENAI, &problem).into()
     }
 }
 

@@ -13,12 +13,12 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 
-use super::beside::Beside;
+use super::beside::{Beside, COUNT_TOKENS, EMBEDDINGS, embed};
 use super::refused::{Logged, Refusal, refused};
 use super::{Shared, beside, chat, extract, job, lists, once, page, pages, ready};
 use crate::guard;
 use crate::problem::{Kind, Problem};
-use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, Responses};
+use crate::protocol::{ANTHROPIC, OLLAMA, OLLAMA_GENERATE, OPENAI, Protocol, RESPONSES};
 use crate::seen::{Refused, Seen};
 use crate::trace;
 
@@ -36,15 +36,15 @@ impl Routes {
 
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let router = Router::new()
-            .route("/v1/chat/completions", answers(&OpenAi))
-            .route("/v1/responses", answers(&Responses))
-            .route("/v1/messages", answers(&Anthropic))
-            .route("/api/chat", answers(&Ollama::Chat))
-            .route("/api/generate", answers(&Ollama::Generate))
-            .route("/v1/messages/count_tokens", besides(Beside::CountTokens))
-            .route("/v1/embeddings", besides(Beside::Embeddings))
-            .route("/api/embed", besides(Beside::Embed("/api/embed")))
-            .route("/api/embeddings", besides(Beside::Embed("/api/embeddings")))
+            .route("/v1/chat/completions", answers(&OPENAI))
+            .route("/v1/responses", answers(&RESPONSES))
+            .route("/v1/messages", answers(&ANTHROPIC))
+            .route("/api/chat", answers(&OLLAMA))
+            .route("/api/generate", answers(&OLLAMA_GENERATE))
+            .route("/v1/messages/count_tokens", besides(COUNT_TOKENS))
+            .route("/v1/embeddings", besides(EMBEDDINGS))
+            .route("/api/embed", besides(embed("/api/embed")))
+            .route("/api/embeddings", besides(embed("/api/embeddings")))
             .route("/v1/extract", post(extract::extract))
             .route("/v1/models", get(lists::models))
             .route("/v1/models/{*name}", get(lists::model))
@@ -69,7 +69,7 @@ impl Routes {
         let id = RequestId::of(request.headers());
         let path = request.uri().path();
         let protocol = protocol_of(path, request.headers());
-        let line = (protocol.name(), guard::known(request.method()), path);
+        let line = (protocol.name, guard::known(request.method()), path);
         let refuse = self.shared.telemetry.clone().map(|telemetry| {
             Box::new(move |seen: &Seen, status| telemetry.refused(seen, status)) as Box<Refused>
         });
@@ -104,8 +104,7 @@ impl Routes {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         seen.request.write_to(response.headers_mut());
-        if let Some(id) = response.headers().get("x-request-id").filter(|_| protocol.own() == Anthropic.own())
-        {
+        if let Some(id) = response.headers().get("x-request-id").filter(|_| protocol.own == ANTHROPIC.own) {
             // Anthropic's clients read no other header.
             let id = id.clone();
             response.headers_mut().insert("request-id", id);
@@ -117,12 +116,7 @@ impl Routes {
     }
 
     /// Calls the handler of a request; once, if it has an idempotency key.
-    async fn called(
-        &self,
-        seen: &Arc<Seen>,
-        protocol: &dyn Protocol,
-        request: Request<Incoming>,
-    ) -> Response {
+    async fn called(&self, seen: &Arc<Seen>, protocol: &Protocol, request: Request<Incoming>) -> Response {
         let (router, own) = (self.router.clone(), Arc::clone(seen));
         let is_once = request.method() == Method::POST
             && request.headers().contains_key(once::KEY)
@@ -201,12 +195,12 @@ fn named(seen: &Seen) -> HeaderValue {
 }
 
 /// Returns the protocol whose errors a path has.
-fn protocol_of(path: &str, headers: &HeaderMap) -> &'static dyn Protocol {
+fn protocol_of(path: &str, headers: &HeaderMap) -> &'static Protocol {
     match path {
-        "/v1/responses" => &Responses,
-        path if path.starts_with("/v1/messages") || headers.contains_key("anthropic-version") => &Anthropic,
-        path if path.starts_with("/api/") => &Ollama::Chat,
-        _ => &OpenAi,
+        "/v1/responses" => &RESPONSES,
+        path if path.starts_with("/v1/messages") || headers.contains_key("anthropic-version") => &ANTHROPIC,
+        path if path.starts_with("/api/") => &OLLAMA,
+        _ => &OPENAI,
     }
 }
 
@@ -230,7 +224,7 @@ fn preflight(headers: &HeaderMap) -> Response {
 }
 
 /// Returns the resource of a protocol that answers dialogues.
-fn answers(protocol: &'static dyn Protocol) -> MethodRouter<Arc<Shared>> {
+fn answers(protocol: &'static Protocol) -> MethodRouter<Arc<Shared>> {
     post(move |State(shared), request| chat::answer(protocol, shared, request))
 }
 

@@ -174,8 +174,8 @@ impl Line {
 /// Starts a response whose body is written by a task.
 pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
     let guard = Open::new(&job.shared, &job.client)?;
-    let media_type = job.protocol.stream_type();
-    let frames = job.protocol.frames(&job.ask, &job.meta);
+    let media_type = job.protocol.stream_type;
+    let frames = (job.protocol.frames)(&job.ask, &job.meta);
     let comment = frames.keep_alive().map_or_else(|| COMMENT.to_vec(), |event| written(&[event], media_type));
     let (client, mut response) = Client::new(&job.shared, &job.turn, media_type, comment);
     job.head(&mut response, false);

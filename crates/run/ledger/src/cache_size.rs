@@ -17,6 +17,11 @@ const RECOUNT: usize = 4096;
 /// The bytes of a row besides its texts.
 const ROW: u64 = 64;
 
+/// Deletes the oldest values, as many as it takes for the sum of the others to be at most ?1.
+const EVICT: &str = "DELETE FROM cache WHERE rowid IN (SELECT rowid FROM
+    (SELECT rowid, sum(bytes) OVER (ORDER BY created DESC, rowid DESC ROWS UNBOUNDED PRECEDING) AS total FROM cache)
+    WHERE total > ?1)";
+
 /// The size of the cached values, as far as this process knows it.
 #[derive(Debug, Default)]
 pub(crate) struct Size {
@@ -58,11 +63,10 @@ impl Size {
         }
         if self.bytes.is_some_and(|sum| sum > max) {
             connection.execute("DELETE FROM cache WHERE expires <= ?1", [number(now.0)])?;
-            let mut sum = count(connection)?;
-            if sum > max {
-                evict(connection, &mut sum, max / 100 * KEPT)?;
+            if count(connection)? > max {
+                connection.execute(EVICT, [number(max / 100 * KEPT)])?;
             }
-            self.bytes = Some(sum);
+            self.bytes = Some(count(connection)?);
         }
         Ok(())
     }
@@ -71,25 +75,4 @@ impl Size {
 fn count(connection: &Connection) -> rusqlite::Result<u64> {
     let sum: i64 = connection.query_row("SELECT coalesce(sum(bytes), 0) FROM cache", [], |row| row.get(0))?;
     Ok(sum.max(0).unsigned_abs())
-}
-
-/// Deletes the oldest values until the sum is at most `max`.
-fn evict(connection: &Connection, sum: &mut u64, max: u64) -> rusqlite::Result<()> {
-    let mut oldest =
-        connection.prepare_cached("SELECT rowid, bytes FROM cache ORDER BY created, rowid LIMIT 256")?;
-    while *sum > max {
-        let rows: Vec<(i64, i64)> =
-            oldest.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
-        if rows.is_empty() {
-            break;
-        }
-        for (row, bytes) in rows {
-            if *sum <= max {
-                break;
-            }
-            connection.prepare_cached("DELETE FROM cache WHERE rowid = ?1")?.execute([row])?;
-            *sum = sum.saturating_sub(bytes.max(0).unsigned_abs());
-        }
-    }
-    Ok(())
 }

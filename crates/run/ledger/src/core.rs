@@ -53,8 +53,7 @@ pub struct Health {
     pub queued: u64,
     /// Runs that were written.
     pub recorded: u64,
-    /// Runs that were recorded without their requests and answers, because the queue or the disk was full, a body was too long, or
-    /// a body could not be redacted.
+    /// Runs that were recorded without their requests and answers, because the queue or the disk was full, or a body was too long.
     pub shed_bodies: u64,
     /// Runs that were lost, because the queue or the disk was full.
     pub shed_runs: u64,

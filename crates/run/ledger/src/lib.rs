@@ -71,7 +71,7 @@ mod writer;
 pub use crate::core::Health;
 pub use database::Database;
 pub use error::Error;
-pub use hourly::{HourlyReason, HourlyRuns};
+pub use hourly::HourlyReason;
 pub use id::RecordId;
 pub use key::{Key, KeyError, KeyId, KeyRole, NewKey, Secret};
 pub use ledger::Ledger;

@@ -69,7 +69,7 @@ pub struct Group {
 }
 
 impl Group {
-    fn add(&mut self, row: &Row, bucket: i64) {
+    fn add(&mut self, row: &Self, bucket: i64) {
         self.runs += row.runs;
         self.first_try += row.first_try;
         self.failed += row.failed;
@@ -111,16 +111,6 @@ pub struct Version {
     pub last: Time,
 }
 
-/// The sums of a row.
-struct Row {
-    runs: u64,
-    first_try: u64,
-    failed: u64,
-    calls: u64,
-    micro_usd: u64,
-    unpriced: u64,
-}
-
 pub(crate) const VERSIONS: &str = "SELECT digest, count(*), min(started), max(started) FROM
     (SELECT digest, contract, started FROM run ORDER BY id DESC LIMIT 20000)
     WHERE contract = ?1 AND digest IS NOT NULL GROUP BY digest ORDER BY 4 DESC";
@@ -158,13 +148,14 @@ impl Ledger {
             let mut rows = rows.query(params![number(since.0 / DAY)])?;
             while let Some(row) = rows.next()? {
                 let bucket = row.get(3)?;
-                let sums = Row {
+                let sums = Group {
                     runs: count(row, 4)?,
                     first_try: count(row, 5)?,
                     failed: count(row, 6)?,
                     calls: count(row, 7)?,
                     micro_usd: count(row, 8)?,
                     unpriced: count(row, 9)?,
+                    ..Group::default()
                 };
                 let dimension = usize::try_from(count(row, 1)?).unwrap_or_default();
                 let Some(groups) = dimension.checked_sub(1).and_then(|nth| dimensions.get_mut(nth)) else {

@@ -406,14 +406,16 @@ impl RunRecord {
 
     /// Drops requests and answers that are longer than `max`; returns whether there were any.
     pub(crate) fn drop_long_bodies(&mut self, max: usize) -> bool {
-        self.keep_bodies(|text| if text.len() > max { None } else { Some(text) })
+        let answers = self.calls.iter_mut().map(|call| &mut call.answer);
+        let bodies = std::iter::once(&mut self.request).chain(answers);
+        bodies.filter_map(|body| body.take_if(|text| text.len() > max)).count() > 0
     }
 
-    /// Applies the rules to all texts; returns whether bodies had to be omitted.
-    pub(crate) fn redact(&mut self, rules: &Redaction) -> bool {
+    /// Applies the rules to all texts.
+    pub(crate) fn redact(&mut self, rules: Redaction) {
         let calls = self.calls.iter_mut().flat_map(|call| {
             let violations = call.violations.iter_mut().flat_map(|one| [&mut one.path, &mut one.message]);
-            call.message.iter_mut().chain(&mut call.patched).chain(violations)
+            call.message.iter_mut().chain(&mut call.answer).chain(&mut call.patched).chain(violations)
         });
         // A name in a path may be a value of the user, and a path has no place for the mark of a removed text.
         let is_clean = |path: &JsonPath| {
@@ -426,21 +428,13 @@ impl RunRecord {
         let histories = self.trust.iter_mut().flat_map(|trust| trust.other.values_mut());
         histories.for_each(|leaves| leaves.paths.retain(is_clean));
         let warnings = self.warnings.iter_mut().map(|warning| &mut warning.message);
-        let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags).chain(warnings);
+        let own = self
+            .message
+            .iter_mut()
+            .chain(&mut self.request)
+            .chain(&mut self.user)
+            .chain(&mut self.tags)
+            .chain(warnings);
         own.chain(calls).for_each(|text| rules.text(text));
-        self.keep_bodies(|text| rules.body(text))
-    }
-
-    /// Replaces each body, or leaves it out; returns whether any was left out.
-    fn keep_bodies(&mut self, keep: impl Fn(String) -> Option<String>) -> bool {
-        let mut is_missing = false;
-        let answers = self.calls.iter_mut().map(|call| &mut call.answer);
-        for body in std::iter::once(&mut self.request).chain(answers) {
-            if let Some(text) = body.take() {
-                *body = keep(text);
-                is_missing |= body.is_none();
-            }
-        }
-        is_missing
     }
 }

@@ -16,7 +16,7 @@ use crate::Redaction;
 pub struct Settings {
     /// Whether requests and answers are stored (default: no). All other data of a run are always stored.
     pub bodies: bool,
-    /// The rules by which texts are removed before anything is written (default: API keys only).
+    /// The texts that are removed before anything is written (default: API keys only).
     pub redaction: Redaction,
     /// The maximum time for which a run waits in memory, so that several are committed together (default: 200 ms).
     /// A process that is killed loses at most these runs.

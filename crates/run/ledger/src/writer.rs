@@ -135,7 +135,7 @@ fn run_writes(core: &Core, jobs: Vec<Box<dyn Job>>) {
 /// Commits runs; sheds first their bodies and then the runs if there is no room.
 fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) {
     for run in &mut runs {
-        core.counts().shed_bodies += u64::from(run.redact(&core.settings.redaction));
+        run.redact(core.settings.redaction);
     }
     let mut connection = core.store.writer();
     limit(core, &connection, 0);

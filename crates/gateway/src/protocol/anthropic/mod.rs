@@ -7,42 +7,35 @@ mod turn;
 
 use formwork::providers::Protocol as RawProtocol;
 
-use super::base::{Protocol, functions_of_files};
+use super::base::{EVENTS, Protocol};
 use super::events::StreamEnd;
-use crate::document::Document;
 
 pub(super) use request::FIELDS;
 
 /// The Messages API.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Anthropic;
-
-impl Protocol for Anthropic {
-    fn name(&self) -> &'static str {
-        "anthropic"
-    }
-
-    fn own(&self) -> (RawProtocol, &'static str) {
-        (RawProtocol::Anthropic, "/v1/messages")
-    }
-
-    fn fields(&self) -> &'static [&'static str] {
-        FIELDS
-    }
-
-    fn is_plain(&self, body: &Document<'_>) -> bool {
+pub(crate) static ANTHROPIC: Protocol = Protocol {
+    name: "anthropic",
+    own: (RawProtocol::Anthropic, "/v1/messages"),
+    fields: FIELDS,
+    has_wire: true,
+    is_streamed: false,
+    is_plain: |body| {
         (body.is_empty(["tools"]) || body.word(["tool_choice", "type"]) == Some("none"))
             && body.is_empty(["output_format"])
             && body.is_empty(["output_config", "format"])
-    }
-
-    fn texts(&self) -> &'static [(&'static str, &'static str, &'static str)] {
-        &[("content_block_delta", "/delta", "text")]
-    }
-
-    fn end(&self) -> StreamEnd {
-        StreamEnd { marks: &["message_stop"], is_long: false }
-    }
-
-    functions_of_files!();
-}
+    },
+    ask: request::ask,
+    reply: reply::whole,
+    problem: reply::error,
+    frames: stream::frames,
+    read_whole: turn::whole,
+    read_event: turn::event,
+    set_text: turn::set_text,
+    texts: &[("content_block_delta", "/delta", "text")],
+    add_message: turn::add_message,
+    set_format: turn::set_format,
+    add_instructions: turn::add_instructions,
+    sampling_at: "",
+    end: StreamEnd { marks: &["message_stop"], is_long: false },
+    stream_type: EVENTS,
+};

@@ -3,12 +3,12 @@
 use formwork_core::Usage;
 use serde_json::{Value, json};
 
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::protocol::base::to_json;
 use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
 
 /// Returns the body of a response.
-pub(super) fn whole(_: super::Anthropic, reply: &Reply, meta: &Meta) -> Vec<u8> {
+pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
     let mut message = head(meta);
     if let Some(choice) = reply.choices.first() {
         message["content"] = blocks(choice, meta).into();
@@ -19,18 +19,7 @@ pub(super) fn whole(_: super::Anthropic, reply: &Reply, meta: &Meta) -> Vec<u8> 
 }
 
 pub(in crate::protocol) fn error(problem: &Problem) -> Value {
-    let kind = match problem.kind {
-        Kind::Unauthorized => "authentication_error",
-        Kind::Forbidden => "permission_error",
-        Kind::UnknownModel | Kind::NotFound => "not_found_error",
-        Kind::TooLarge => "request_too_large",
-        Kind::RateLimited | Kind::OutOfBudget => "rate_limit_error",
-        Kind::Busy | Kind::Unavailable => "overloaded_error",
-        Kind::Deadline => "timeout_error",
-        Kind::Upstream | Kind::Internal => "api_error",
-        _ => "invalid_request_error",
-    };
-    let mut error = json!({"type": kind, "message": problem.told()});
+    let mut error = json!({"type": problem.kind.anthropic(), "message": problem.told()});
     if let Some(violations) = problem.violations() {
         error["violations"] = violations;
     }

@@ -19,7 +19,7 @@ pub(in crate::protocol) const FIELDS: &[&str] = &[
 ];
 
 /// Reads a request.
-pub(super) fn ask(_: super::Anthropic, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
     body.known(FIELDS)?;
     if body.take("mcp_servers").is_some() {
@@ -133,13 +133,11 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Par
 
 /// Reads the format of the answer: `output_config.format`, or `output_format` as the beta had it.
 fn format(body: &mut Fields<'_>, settings: &mut Settings) -> Result<Want, Problem> {
-    let format = match body.object("output_config")? {
-        Some(mut config) => {
-            config.setting(settings, "effort", "effort");
-            config.object("format")?
-        }
-        None => None,
-    };
+    let format = body.object("output_config")?.map(|mut config| {
+        config.setting(settings, "effort", "effort");
+        config.object("format")
+    });
+    let format = format.transpose()?.flatten();
     let older = body.object("output_format")?;
     if format.is_some() && older.is_some() {
         return Err(body.refuse("output_format", "is set beside `output_config.format`: use one of them"));

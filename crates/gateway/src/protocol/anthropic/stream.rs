@@ -9,7 +9,7 @@ use crate::protocol::base::Frames;
 use crate::reply::{Choice, Content, Meta, Reply};
 
 /// Returns the writer of a stream.
-pub(super) fn frames(_: super::Anthropic, ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
+pub(super) fn frames(ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
     Box::new(Events { meta: meta.clone(), called: ask.called(), sent: false, thinking: None })
 }
 

@@ -7,69 +7,44 @@ mod turn;
 
 use formwork::providers::Protocol as RawProtocol;
 
-use super::base::{LINES, Protocol, functions_of_files};
+use super::base::{LINES, Protocol};
 use super::events::StreamEnd;
-use crate::document::{Document, Node};
 
 pub(crate) use reply::timestamp;
 pub(super) use request::{CHAT, GENERATE};
 
-/// Ollama's API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ollama {
-    /// `/api/chat`.
-    Chat,
-    /// `/api/generate`.
-    Generate,
-}
+/// Ollama's `/api/chat`.
+pub(crate) static OLLAMA: Protocol = Protocol {
+    name: "ollama",
+    own: (RawProtocol::Ollama, "/api/chat"),
+    fields: CHAT,
+    has_wire: true,
+    is_streamed: true,
+    is_plain: |body| body.is_empty(["tools"]) && body.is_empty(["format"]),
+    ask: request::chat,
+    reply: |reply, meta| reply::whole(true, reply, meta),
+    problem: reply::error,
+    frames: |ask, meta| stream::frames(true, ask, meta),
+    read_whole: turn::whole,
+    read_event: turn::event,
+    set_text: turn::set_text,
+    texts: &[("", "/message", "content"), ("", "", "response")],
+    add_message: turn::add_message,
+    set_format: turn::set_format,
+    add_instructions: turn::add_instructions,
+    sampling_at: "options.",
+    end: StreamEnd { marks: &[r#""done":true"#, r#""done": true"#], is_long: false },
+    stream_type: LINES,
+};
 
-impl Protocol for Ollama {
-    fn name(&self) -> &'static str {
-        "ollama"
-    }
-
-    fn own(&self) -> (RawProtocol, &'static str) {
-        let path = match self {
-            Self::Chat => "/api/chat",
-            Self::Generate => "/api/generate",
-        };
-        (RawProtocol::Ollama, path)
-    }
-
-    fn has_wire(&self) -> bool {
-        *self == Self::Chat
-    }
-
-    fn fields(&self) -> &'static [&'static str] {
-        match self {
-            Self::Chat => CHAT,
-            Self::Generate => GENERATE,
-        }
-    }
-
-    fn is_plain(&self, body: &Document<'_>) -> bool {
-        (*self == Self::Generate || body.is_empty(["tools"])) && body.is_empty(["format"])
-    }
-
-    fn is_stream(&self, body: &Document<'_>) -> bool {
-        body.get(["stream"]) != Some(&Node::Flag(false))
-    }
-
-    fn texts(&self) -> &'static [(&'static str, &'static str, &'static str)] {
-        &[("", "/message", "content"), ("", "", "response")]
-    }
-
-    fn end(&self) -> StreamEnd {
-        StreamEnd { marks: &[r#""done":true"#, r#""done": true"#], is_long: false }
-    }
-
-    functions_of_files!();
-
-    fn sampling_at(&self) -> &'static str {
-        "options."
-    }
-
-    fn stream_type(&self) -> &'static str {
-        LINES
-    }
-}
+/// Ollama's `/api/generate`.
+pub(crate) static OLLAMA_GENERATE: Protocol = Protocol {
+    own: (RawProtocol::Ollama, "/api/generate"),
+    fields: GENERATE,
+    has_wire: false,
+    is_plain: |body| body.is_empty(["format"]),
+    ask: request::generate,
+    reply: |reply, meta| reply::whole(false, reply, meta),
+    frames: |ask, meta| stream::frames(false, ask, meta),
+    ..OLLAMA
+};

@@ -3,24 +3,23 @@
 use serde_json::{Value, json};
 use time::UtcDateTime;
 
-use super::Ollama;
 use crate::problem::Problem;
 use crate::protocol::base::to_json;
 use crate::reply::{Called, Choice, Content, Finish, Meta, Reply};
 
 /// Returns the body of a response.
-pub(super) fn whole(api: Ollama, reply: &Reply, meta: &Meta) -> Vec<u8> {
+pub(super) fn whole(is_chat: bool, reply: &Reply, meta: &Meta) -> Vec<u8> {
     let mut out = json!({"model": meta.model, "created_at": timestamp(meta.created)});
     let choice = reply.choices.first();
     let content = choice.map(|choice| &choice.content);
-    match api {
-        Ollama::Chat => out["message"] = content.map_or(Value::Null, message_of),
-        Ollama::Generate => out["response"] = content.map_or("", Content::text).into(),
+    match is_chat {
+        true => out["message"] = content.map_or(Value::Null, message_of),
+        false => out["response"] = content.map_or("", Content::text).into(),
     }
     if let Some(tokens) = choice.and_then(Choice::tokens) {
         out["logprobs"] = tokens.into();
     }
-    think(api == Ollama::Chat, &mut out, choice.map_or("", |choice| &choice.thinking));
+    think(is_chat, &mut out, choice.map_or("", |choice| &choice.thinking));
     end(&mut out, reply, meta);
     to_json(&out)
 }

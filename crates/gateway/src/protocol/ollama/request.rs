@@ -3,7 +3,6 @@
 use formwork_core::{Message, Part, Role};
 use serde_json::{Value, json};
 
-use super::Ollama;
 use crate::ask::{Ask, Sampling, Settings, Tool, Want};
 use crate::contracts::{Known, Schema};
 use crate::document::{Document, Node, wrong};
@@ -23,25 +22,24 @@ pub(in crate::protocol) const GENERATE: &[&str] = &[
     "suffix", "system", "template", "think", "top_logprobs", "truncate", "shift",
 ];
 
-/// Reads a request.
-pub(super) fn ask(api: Ollama, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+/// Reads a request for a chat.
+pub(super) fn chat(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
-    match api {
-        Ollama::Chat => {
-            body.known(CHAT)?;
-            let messages = dialogue(&mut body)?;
-            let tools = parts::tools(&mut body, |mut tool| {
-                let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
-                parts::function(function, "parameters")
-            })?;
-            asked(body, messages, tools)
-        }
-        Ollama::Generate => {
-            body.known(GENERATE)?;
-            let messages = prompt(&mut body)?;
-            asked(body, messages, Vec::new())
-        }
-    }
+    body.known(CHAT)?;
+    let messages = dialogue(&mut body)?;
+    let tools = parts::tools(&mut body, |mut tool| {
+        let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
+        parts::function(function, "parameters")
+    })?;
+    asked(body, messages, tools)
+}
+
+/// Reads a request with a prompt.
+pub(super) fn generate(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+    let mut body = Fields::body(body, known);
+    body.known(GENERATE)?;
+    let messages = prompt(&mut body)?;
+    asked(body, messages, Vec::new())
 }
 
 /// Reads the messages of a chat.

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::Ollama;
 use super::reply::{end, error, message_of, think, timestamp};
 use crate::ask::{Ask, Want};
 use crate::problem::Problem;
@@ -10,9 +9,9 @@ use crate::protocol::base::Frames;
 use crate::reply::{Choice, Content, Meta, Reply};
 
 /// Returns the writer of a stream.
-pub(super) fn frames(api: Ollama, ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
+pub(super) fn frames(is_chat: bool, ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
     let is_call = matches!(ask.want, Want::Call(_));
-    Box::new(Lines { meta: meta.clone(), is_chat: api == Ollama::Chat, is_call, sent: false })
+    Box::new(Lines { meta: meta.clone(), is_chat, is_call, sent: false })
 }
 
 /// The lines of a stream.

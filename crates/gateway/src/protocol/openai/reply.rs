@@ -4,12 +4,12 @@ use formwork_core::Usage;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::protocol::base::to_json;
 use crate::reply::{self, Called, Content, Finish, Meta, Reply};
 
 /// Returns the body of a response.
-pub(super) fn whole(_: super::OpenAi, reply: &Reply, meta: &Meta) -> Vec<u8> {
+pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
     let choices = reply.choices.iter().enumerate().map(|(nth, choice)| {
         let (content, refusal, calls) = match &choice.content {
             Content::Text(text) => (Some(text.as_str()), None, None),
@@ -42,16 +42,8 @@ pub(super) fn whole(_: super::OpenAi, reply: &Reply, meta: &Meta) -> Vec<u8> {
 
 /// Returns the error of both protocols of OpenAI.
 pub(in crate::protocol) fn error(problem: &Problem) -> Value {
-    let kind = match problem.kind {
-        Kind::Unauthorized => "authentication_error",
-        Kind::Forbidden => "permission_error",
-        Kind::RateLimited => "rate_limit_error",
-        Kind::OutOfBudget => "insufficient_quota",
-        Kind::Busy | Kind::Unavailable | Kind::Upstream | Kind::Deadline | Kind::Internal => "server_error",
-        _ => "invalid_request_error",
-    };
     let mut error = json!({
-        "message": problem.told(), "type": kind, "param": problem.param, "code": problem.code(),
+        "message": problem.told(), "type": problem.kind.openai(), "param": problem.param, "code": problem.code(),
     });
     if let Some(violations) = problem.violations() {
         error["violations"] = violations;

@@ -35,7 +35,7 @@ pub(in crate::protocol) const SETTINGS: [(&str, &str); 10] = [
 ];
 
 /// Reads a request.
-pub(super) fn ask(_: super::OpenAi, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
     let count = body.count("n")?.unwrap_or(1);
     if body.count("best_of")?.is_some_and(|best| best > count) {

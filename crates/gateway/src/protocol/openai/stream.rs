@@ -9,7 +9,7 @@ use crate::protocol::base::Frames;
 use crate::reply::{Choice, Content, Meta, Reply};
 
 /// Returns the writer of a stream.
-pub(super) fn frames(_: super::OpenAi, ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
+pub(super) fn frames(ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
     Box::new(Chunks {
         meta: meta.clone(),
         include_usage: ask.include_usage,

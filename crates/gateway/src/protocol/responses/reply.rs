@@ -8,7 +8,7 @@ use crate::reply::{Called, Choice, Content, Meta, Reply};
 pub(super) use crate::protocol::openai::error;
 
 /// Returns the body of a response.
-pub(super) fn whole(_: super::Responses, reply: &Reply, meta: &Meta) -> Vec<u8> {
+pub(super) fn whole(reply: &Reply, meta: &Meta) -> Vec<u8> {
     to_json(&document(reply, meta))
 }
 

@@ -22,7 +22,7 @@ pub(in crate::protocol) const FIELDS: &[&str] = &[
 ];
 
 /// Reads a request.
-pub(super) fn ask(_: super::Responses, body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
+pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
     body.known(FIELDS)?;
     // The gateway stores no conversations, so it cannot continue one.
@@ -140,14 +140,11 @@ fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Prob
 }
 
 fn format(body: &mut Fields<'_>, settings: &mut Settings) -> Result<Want, Problem> {
-    let format = match body.object("text")? {
-        Some(mut text) => {
-            text.setting(settings, "verbosity", "verbosity");
-            text.object("format")?
-        }
-        None => None,
-    };
-    let Some(mut format) = format else { return Ok(Want::Text) };
+    let format = body.object("text")?.map(|mut text| {
+        text.setting(settings, "verbosity", "verbosity");
+        text.object("format")
+    });
+    let Some(mut format) = format.transpose()?.flatten() else { return Ok(Want::Text) };
     let kind = format.required_text("type")?;
     parts::format(format, &kind)
 }

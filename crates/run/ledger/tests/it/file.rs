@@ -161,7 +161,9 @@ fn two_ledgers_on_one_file_lose_nothing() {
     }
     let ledger = open(&path).unwrap();
     assert_eq!(ledger.runs(&RunQuery { limit: 1000, ..RunQuery::default() }).unwrap().runs.len(), 800);
-    assert_eq!(ledger.hourly_runs(None, None).unwrap()[0].runs, 800);
+    let tool = Connection::open(&path).unwrap();
+    let runs: u32 = tool.query_row("SELECT runs FROM hours", [], |row| row.get(0)).unwrap();
+    assert_eq!(runs, 800);
 }
 
 #[test]

@@ -1,15 +1,42 @@
 //! Ledgers and runs for tests.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use formwork_core::{ErrorKind, Time, Usage};
 use formwork_ledger::{Ledger, RunOutcome, RunRecord, Settings, StoredCall, ViolationRecord};
 use proptest::prelude::*;
+use rusqlite::Connection;
+use tempfile::TempDir;
 
 pub(crate) const NOW: Time = Time(1_795_000_000_000);
 
 pub(crate) fn ledger() -> Ledger {
     Ledger::in_memory(Settings::default()).unwrap()
+}
+
+/// A ledger in a file, whose views a connection of its own reads.
+pub(crate) fn in_file(settings: Settings) -> (TempDir, Ledger, Connection) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = Ledger::open(&path, settings).unwrap();
+    let tool = Connection::open(&path).unwrap();
+    (folder, ledger, tool)
+}
+
+/// Returns the view `hours`: the sums of each hour (milliseconds), contract, model and outcome.
+pub(crate) fn hours(tool: &Connection) -> BTreeMap<(u64, String, String, String), [u64; 7]> {
+    let sql = "SELECT unixepoch(hour) * 1000, contract, model, outcome,
+        runs, attempts, input_tokens, output_tokens, CAST(round(usd * 1e6) AS INTEGER), unpriced, millis FROM hours";
+    let mut query = tool.prepare(sql).unwrap();
+    let rows = query.query_map([], |row| {
+        let mut sums = [0; 7];
+        for (nth, sum) in sums.iter_mut().enumerate() {
+            *sum = row.get::<_, i64>(nth + 4)? as u64;
+        }
+        Ok(((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?, row.get(3)?), sums))
+    });
+    rows.unwrap().map(Result::unwrap).collect()
 }
 
 /// Settings that record bodies and commit only on a flush.

@@ -5,7 +5,7 @@ use formwork_ledger::{
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::given::{NOW, ledger, retried, run, with_bodies};
+use crate::given::{NOW, hours, in_file, ledger, retried, run, with_bodies};
 
 fn all(ledger: &Ledger, query: RunQuery) -> Vec<StoredRun> {
     ledger.runs(&query).unwrap().runs
@@ -188,7 +188,7 @@ fn feedback_is_kept_and_an_unknown_run_is_said() {
 #[test]
 fn pruning_takes_what_is_older_and_nothing_else() {
     for count in [0_u64, 1, 999, 1000, 2500] {
-        let ledger = Ledger::in_memory(Settings { bodies: true, ..Settings::default() }).unwrap();
+        let (_folder, ledger, tool) = in_file(Settings { bodies: true, ..Settings::default() });
         let (key, _) = ledger.add_key(NewKey::new("k"), NOW).unwrap();
         ledger.reserve_blocking(key.id, 50, None, NOW).unwrap().settle_blocking(40).unwrap();
         let open = ledger.reserve_blocking(key.id, 7, None, NOW).unwrap();
@@ -198,7 +198,7 @@ fn pruning_takes_what_is_older_and_nothing_else() {
         ledger.flush_blocking().unwrap();
         // The runs end 1.2 s after they began.
         let middle = Time(NOW.0 + count / 2 * 10 + 1200);
-        let hours = ledger.hourly_runs(None, None).unwrap();
+        let before = hours(&tool);
         let bodies = Prune { bodies: Some(middle), ..Prune::default() };
         assert_eq!(ledger.prune(bodies).unwrap().bodies, count / 2);
         assert_eq!(ledger.prune(bodies).unwrap().bodies, 0);
@@ -217,13 +217,11 @@ fn pruning_takes_what_is_older_and_nothing_else() {
             assert_eq!(run["calls"].as_array().unwrap().len(), 2);
             assert!(run["request"].is_string());
         }
-        assert_eq!(ledger.hourly_runs(None, None).unwrap(), hours, "rollups outlive their runs");
+        assert_eq!(hours(&tool), before, "rollups outlive their runs");
         let far = Time(NOW.0 + 100 * 3_600_000);
         ledger.prune(Prune { rollups: Some(far), runs: Some(far), ..Prune::default() }).unwrap();
-        assert!(
-            ledger.hourly_runs(None, None).unwrap().is_empty()
-                && ledger.hourly_reasons(None, None).unwrap().is_empty()
-        );
+        let reasons: u32 = tool.query_row("SELECT count(*) FROM reasons", [], |row| row.get(0)).unwrap();
+        assert!(hours(&tool).is_empty() && reasons == 0);
         let key = &ledger.keys().unwrap()[0];
         assert_eq!((key.spent, key.held), (40, 7), "spending stays what it was");
         open.settle_blocking(3).unwrap();
