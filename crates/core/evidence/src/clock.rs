@@ -244,8 +244,15 @@ impl Index<'_> {
         let is_same = |(zones, zone): &(Vec<i32>, i32)| {
             zones.iter().any(|own| minutes - own == time.minutes + days * 24 * 60 - zone)
         };
+        // `15:48-209` is no time with a zone.
+        let is_longer = rest
+            .strip_prefix(['-', '+'])
+            .is_some_and(|rest| rest.bytes().take_while(u8::is_ascii_digit).count() > 2 && stated.is_none());
         let is_local = (stated.is_none() || is_range) && days == 0 && minutes == time.minutes;
-        let is_it = is_named && time.second == second && (is_local || stated.as_ref().is_some_and(is_same));
+        let is_it = is_named
+            && !is_longer
+            && time.second == second
+            && (is_local || stated.as_ref().is_some_and(is_same));
         is_it.then(|| self.range(token, last)).flatten()
     }
 }

@@ -8,7 +8,7 @@ use crate::date::{Date, dates_in, words_of};
 use crate::decimal::{Decimal, agree, amount, currency_notations, minus, separator, units};
 use crate::index::Index;
 use crate::numeral::Range;
-use crate::text::{digit, has_clitics, is_same_text, offset, plain, signs_after, size};
+use crate::text::{digit, has_clitics, is_ignored, is_same_text, offset, plain, signs_after, size};
 
 /// The maximum number of places of a value.
 const MAX_PLACES: usize = 20_000;
@@ -63,10 +63,32 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
         return of_signs(index, text);
     }
     let mut places = of_words(index, text, &words);
-    let (found, rest) = dates_in(text, &words);
+    let (mut found, rest) = dates_in(text, &words);
+    let time = Time::of(if found.is_empty() { text } else { rest });
     // Only a time of day may follow a date, or the text is no date.
-    if rest.chars().all(|c| digit(c).is_some() || !c.is_alphabetic() || matches!(c, 'T' | 'Z' | 't' | 'z')) {
-        let time = Time::of(rest);
+    if time.is_none() && !rest.chars().all(is_ignored) {
+        found.clear();
+    }
+    // `T1030` alone may be anything.
+    let is_code = text.starts_with(['T', 't']) && !text.contains(':');
+    let times = time.filter(|_| found.is_empty() && !is_code).map(|time| index.times(time));
+    let is_in_words = text.chars().any(|c| c.is_alphabetic() && !matches!(c, 'T' | 'Z' | 't' | 'z'));
+    let is_numeric = (!found.is_empty() || times.is_some()) && !is_in_words;
+    if is_numeric {
+        // The same numbers in sequence may be no date, or parts of two.
+        let dates = || found.iter().flat_map(|date| index.dates(*date));
+        places.retain(|place| {
+            let begins = |range: Range| range.first == place.range.first;
+            let written = |text: &str| {
+                text.trim_matches(is_ignored).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+            };
+            written(index.slice(place.range.start, place.range.end)) == written(text)
+                || times
+                    .as_ref()
+                    .map_or_else(|| dates().any(begins), |times| times.iter().copied().any(begins))
+        });
+    }
+    if !found.is_empty() {
         let of_date = |date: Date, quality| {
             // In another zone, the date may be the one before or after.
             let days = if time.is_some_and(Time::has_zone) { -1..=1 } else { 0..=0 };
@@ -92,12 +114,9 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
             let known = found.iter().filter(|date| index.has_year(date.0));
             places.extend(known.flat_map(|date| of_date(Date(0, date.1, date.2), 0.45)));
         }
-    }
-    // `T1030` alone may be anything.
-    let is_code = text.starts_with(['T', 't']) && !text.contains(':');
-    if places.is_empty() && found.is_empty() && !is_code {
-        let times = Time::of(text).map(|time| index.times(time)).unwrap_or_default();
-        places.extend(times.into_iter().map(|range| Place::new(range, Status::Normalised, 0.9)));
+    } else if places.is_empty() {
+        let times = times.unwrap_or_default().into_iter();
+        places.extend(times.map(|range| Place::new(range, Status::Normalised, 0.9)));
     }
     if !places.is_empty() {
         return places;
@@ -115,7 +134,7 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
             ..place
         }));
     }
-    if places.is_empty() {
+    if places.is_empty() && !is_numeric {
         let inside = text.chars().any(has_clitics) && text.chars().count() > 2;
         // `125000` is another number than `1,250.00`. The range begins with a letter, a digit or a symbol.
         let is_free = inside || !text.chars().any(|c| digit(c).is_some());

@@ -291,30 +291,37 @@ impl<'t> Index<'t> {
 
     fn find_dates(&mut self) {
         let mut dates = Vec::new();
+        // The token after the last full date: its numbers are no parts of another one.
+        let mut free = 0;
         for token in 0..self.tokens.len() {
             let Some(first) = self.tokens.get(token) else { break };
             let length = first.end - first.start;
             let plausible = match first.kind {
-                Kind::Digits => length <= 24 && !self.is_inside_word(token),
+                Kind::Digits => token >= free && length <= 24 && !self.is_inside_word(token),
                 Kind::Word => (3..=24).contains(&length),
                 Kind::Single => false,
             };
             if !plausible {
                 continue;
             }
-            let within = |line: u32| {
-                date::at(|index| {
-                    let next = self.tokens.get(token + index).filter(|next| next.line <= line);
-                    next.map(|_| (self.word(token + index), self.gap(token + index)))
-                })
+            let word = |index: usize, line: u32| {
+                let next = self.tokens.get(token + index).filter(|next| next.line <= line);
+                next.map(|_| (self.word(token + index), self.gap(token + index)))
             };
+            let within = |line: u32| date::at(|index| word(index, line));
             let mut add = |found: date::Found| {
                 let last = found.words.checked_sub(1).map(|words| token + words);
                 if let Some(range) = last.and_then(|last| self.range(token, last)) {
+                    if found.dates.iter().all(|date| date.0 > 0) {
+                        free = free.max(token + found.own);
+                    }
                     dates.extend(found.dates.into_iter().map(|date| (date, range)));
                 }
             };
             let found = within(first.line + 1);
+            if found.words == 0 && token.checked_sub(1).is_none_or(|before| is_cell_break(self.gap(before))) {
+                add(date::without_year(|index| word(index, first.line)));
+            }
             if let Some(last) = self.line_end(token, found.words) {
                 add(within(first.line));
                 if !self.goes_on(token, last, &found) {
@@ -347,7 +354,8 @@ impl<'t> Index<'t> {
         });
         // A number at the end of a line is a day only behind the word for one.
         let is_day = last == token && self.tokens.get(token).is_some_and(|it| it.kind == Kind::Digits);
-        let is_running = before.is_some_and(|before| !is_day || date::is_before_day(self.word(before)));
+        let is_running =
+            before.is_some_and(|before| !is_day || date::BEFORE_DAY.contains(&self.word(before)));
         begins && is_full && (is_running || gap.starts_with(['.', '-', '/']))
     }
 

@@ -6,6 +6,7 @@ mod alignment;
 mod candidates;
 mod cells;
 mod comparison;
+mod dates;
 mod documents;
 mod generated;
 mod merging;
