@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Index;
 use crate::date::Date;
-use crate::decimal::{Decimal, minus};
+use crate::decimal::{Decimal, sign};
 use crate::text::{is_ignored, is_mark, offset, size};
 
 /// The number of bytes by which values are told apart. A longer value follows the first place that it fits.
@@ -91,7 +91,9 @@ impl Index<'_> {
             }
             // A hyphen is no sign.
             let is_hyphen = || {
-                matches!(c, '-' | '\u{2212}') && self.text.get(..at + c.len_utf8()).and_then(minus).is_none()
+                let after = at + c.len_utf8();
+                matches!(c, '-' | '\u{2212}')
+                    && !sign(&self.text, after, after).is_some_and(|it| it.is_certain)
             };
             if is_border && !is_hyphen() {
                 words.starts.push(offset(words.bytes.len()));

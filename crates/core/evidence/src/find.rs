@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use crate::Status;
 use crate::clock::Time;
 use crate::date::{Date, dates_in, words_of};
-use crate::decimal::{Decimal, agree, amount, currency_notations, minus, separator, units};
+use crate::decimal::{Decimal, agree, amount, currency_notations, separator, sign, units};
 use crate::index::Index;
 use crate::numeral::Range;
 use crate::text::{digit, has_clitics, is_ignored, is_same_text, offset, plain, signs_after, size};
@@ -185,7 +185,7 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
     let begin = |at: usize| {
         at.checked_sub(1).and_then(|before| words.get(before)).map_or(start, |(_, gap, end)| end + gap.len())
     };
-    let sign = |text: &str, at: usize| minus(text.get(..at).unwrap_or_default());
+    let sign = |text: &str, start: usize, end: usize| sign(text, start, end).filter(|sign| sign.is_certain);
     let is_number =
         |(_, (word, ..)): &(usize, &(String, &str, usize))| word.chars().all(|c| digit(c).is_some());
     let digits: Vec<_> = words.iter().enumerate().filter(is_number).collect();
@@ -198,16 +198,20 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
     let numbers = parts.filter_map(|part| {
         let ((from, _), (to, (.., end))) = part.first().zip(part.last())?;
         let begin = begin(*from);
-        Some((*from, *to, sign(text, begin).is_some(), units(text, begin, *end)))
+        Some((*from, *to, sign(text, begin, *end).is_some(), units(text, begin, *end)))
     });
     let numbers: Vec<_> = numbers.collect();
     type Part<'u> = (usize, usize, bool, Vec<&'u str>);
-    let is_same = |(from, to, is_negative, own): &Part<'_>, first: usize, is_verbatim: bool| {
-        index.range(first + from, first + to).is_some_and(|range| {
-            let (start, end) = (size(range.start), size(range.end));
-            sign(&index.text, start).is_some() == *is_negative
-                && (is_verbatim || agree(own, &units(&index.text, start, end)))
-        })
+    // Returns the range with the sign of a number in it; `None` for a number with another sign or unit.
+    let with_sign = |range: Range, (from, to, is_negative, own): &Part<'_>, is_verbatim: bool| {
+        let number = index.range(size(range.first) + from, size(range.first) + to)?;
+        let (start, end) = (size(number.start), size(number.end));
+        let sign = sign(&index.text, start, end);
+        let is_same =
+            sign.is_some() == *is_negative && (is_verbatim || agree(own, &units(&index.text, start, end)));
+        let (start, end) =
+            sign.map_or((range.start, range.end), |sign| (offset(sign.start), offset(sign.end)));
+        is_same.then_some(Range { start: start.min(range.start), end: end.max(range.end), ..range })
     };
     let own = signs(text, 0, words.last().map_or(0, |(.., end)| *end));
     let mut places = Vec::new();
@@ -223,12 +227,11 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
             continue;
         }
         // The signs belong to the number and to the word.
-        let sign = sign(&index.text, size(range.start)).filter(|_| !index.is_border(size(range.start)));
         let end = range.end + offset(signs_after(&index.text, size(range.end)).len());
-        let range = Range { start: sign.map_or(range.start, offset), end, ..range };
-        if !numbers.iter().all(|number| is_same(number, first, verbatim.is_some())) {
-            continue;
-        }
+        let signed = numbers
+            .iter()
+            .try_fold(Range { end, ..range }, |range, number| with_sign(range, number, verbatim.is_some()));
+        let Some(range) = signed else { continue };
         let place = match verbatim
             .and_then(|(from, to)| Some((u32::try_from(from).ok()?, u32::try_from(to).ok()?)))
         {
@@ -287,6 +290,9 @@ fn numerals(index: &Index<'_>, value: Decimal, written: &str) -> Vec<Place> {
             if index.slice(range.start, range.end) == written { Status::Exact } else { Status::Normalised };
         let quality = if status == Status::Exact { 1.0 } else { 0.97 };
         let quality = if is_part(index, range) { quality - 0.4 } else { quality };
+        // Of `88.75` and `8875 %`, the first is the number itself.
+        let is_share = || !amount(index.slice(range.start, range.end)).0.contains(&value);
+        let quality = if index.is_percent(range.end) && is_share() { quality - 0.2 } else { quality };
         Place::new(range, status, quality)
     };
     index.numerals(value).take(MAX_PLACES).map(place).collect()

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod alignment;
+mod amounts;
 mod candidates;
 mod cells;
 mod comparison;
