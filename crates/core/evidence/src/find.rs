@@ -7,11 +7,14 @@ use crate::clock::Time;
 use crate::date::{Date, dates_in, words_of};
 use crate::decimal::{Decimal, agree, amount, currency_notations, separator, sign, units};
 use crate::index::Index;
-use crate::numeral::Range;
+use crate::numeral::{Numeral, Range};
 use crate::text::{digit, has_clitics, is_ignored, is_same_text, offset, plain, signs_after, size};
 
 /// The maximum number of places of a value.
 const MAX_PLACES: usize = 20_000;
+
+/// The maximum number of words of a name.
+const MAX_NAME: usize = 5;
 
 /// A place at which a value may stand.
 #[derive(Debug, Clone, Copy)]
@@ -94,12 +97,11 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
             let days = if time.is_some_and(Time::has_zone) { -1..=1 } else { 0..=0 };
             let found = days.filter_map(|days| Some((date.before(days)?, days)));
             let places = found.flat_map(|(date, days)| index.dates(date).map(move |range| (range, days)));
-            let is_dated = |(range, days): &(Range, i32)| {
-                (*days == 0 && time.is_none_or(Time::is_midnight))
-                    || time.is_some_and(|time| index.has_time(*range, time, *days))
+            let dated = |(range, days): (Range, i32)| {
+                let timed = time.and_then(|time| index.with_time(range, time, days));
+                timed.or((days == 0 && time.is_none_or(Time::is_midnight)).then_some(range))
             };
-            let places =
-                places.filter(is_dated).map(|(range, _)| Place::new(range, Status::Normalised, quality));
+            let places = places.filter_map(dated).map(|range| Place::new(range, Status::Normalised, quality));
             places.collect::<Vec<_>>()
         };
         let mut full: Vec<Place> = found.iter().flat_map(|date| of_date(*date, 0.9)).collect();
@@ -133,6 +135,9 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
             quality: 0.7,
             ..place
         }));
+    }
+    if places.is_empty() {
+        places = of_name(index, &words);
     }
     if places.is_empty() && !is_numeric {
         let inside = text.chars().any(has_clitics) && text.chars().count() > 2;
@@ -214,6 +219,7 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
         is_same.then_some(Range { start: start.min(range.start), end: end.max(range.end), ..range })
     };
     let own = signs(text, 0, words.last().map_or(0, |(.., end)| *end));
+    let has_words = digits.len() < words.len();
     let mut places = Vec::new();
     for token in index.occurrences(rare) {
         let Some(first) = token.checked_sub(position) else { continue };
@@ -235,10 +241,10 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
         let place = match verbatim
             .and_then(|(from, to)| Some((u32::try_from(from).ok()?, u32::try_from(to).ok()?)))
         {
-            Some((start, end)) if index.is_whole(start, end) => {
+            Some((start, end)) if index.is_whole(start, end, has_words) => {
                 Place::new(Range { start, end, ..range }, Status::Exact, 1.0)
             }
-            _ if !index.is_whole(range.start, range.end) => continue,
+            _ if !index.is_whole(range.start, range.end, has_words) => continue,
             _ => {
                 let same_case = plain_case(index.slice(range.start, range.end)) == plain_case(text);
                 Place::new(range, Status::Normalised, if same_case { 0.95 } else { 0.9 })
@@ -250,6 +256,26 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
         }
     }
     places
+}
+
+/// Returns the places of a name whose last words stand before a comma, and the others behind it: `King, Ada B.` for `Ada B. King`.
+fn of_name(index: &Index<'_>, words: &[(String, &str, usize)]) -> Vec<Place> {
+    let is_word =
+        |(word, gap, _): &(String, &str, usize)| !gap.contains(',') && !word.contains(|c| digit(c).is_some());
+    let is_name = (2..=MAX_NAME).contains(&words.len()) && words.iter().all(is_word);
+    let turned = (1..words.len()).filter(|_| is_name).flat_map(|first| {
+        let mut turned = words.to_vec();
+        turned.rotate_left(first);
+        let is_turned = move |place: &Place| {
+            let (from, last) = (size(place.range.first), size(place.range.last));
+            index.gap(from + words.len() - first - 1).trim() == ","
+                && index.slice(place.range.start, place.range.end).matches(',').count() == 1
+                && !from.checked_sub(1).is_some_and(|before| index.has_more(before))
+                && !index.has_more(last)
+        };
+        of_words(index, "", &turned).into_iter().filter(is_turned).collect::<Vec<_>>()
+    });
+    turned.collect()
 }
 
 /// Returns the letters and digits of a text.
@@ -279,7 +305,7 @@ fn of_number(index: &Index<'_>, number: &Number) -> Vec<Place> {
     if !places.is_empty() {
         return places;
     }
-    let spelled = index.spelled(value).take(MAX_PLACES);
+    let spelled = Numeral::places(&index.spelled, value).take(MAX_PLACES);
     spelled.map(|range| Place::new(range, Status::Normalised, 0.5)).collect()
 }
 
@@ -295,7 +321,7 @@ fn numerals(index: &Index<'_>, value: Decimal, written: &str) -> Vec<Place> {
         let quality = if index.is_percent(range.end) && is_share() { quality - 0.2 } else { quality };
         Place::new(range, status, quality)
     };
-    index.numerals(value).take(MAX_PLACES).map(place).collect()
+    Numeral::places(&index.numbers, value).take(MAX_PLACES).map(place).collect()
 }
 
 /// Returns whether a number is a part of a longer notation: an identifier, a date, a telephone number, a time.

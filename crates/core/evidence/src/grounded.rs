@@ -70,7 +70,7 @@ impl Index<'_> {
         let ranges: Vec<(u32, u32)> = match leaf {
             Value::String(text) => self.similar(text.trim()),
             Value::Number(_) => {
-                self.all_numbers().take(MAX_COMPARED).map(|range| (range.start, range.end)).collect()
+                self.numbers.iter().take(MAX_COMPARED).map(|it| (it.range.start, it.range.end)).collect()
             }
             _ => return None,
         };

@@ -97,10 +97,11 @@ fn section(page: &mut String, report: &Report) {
     }
     let _ = write!(
         page,
-        "<p>Score <b>{}</b>{} of {} documents",
+        "<p>Score <b>{}</b>{} of {} document{}",
         percent(report.score),
         report.interval.map(range).unwrap_or_default(),
         report.rows.len(),
+        if report.rows.len() == 1 { "" } else { "s" },
     );
     if report.unanswered > 0 {
         let _ = write!(page, ", {} without an answer", report.unanswered);

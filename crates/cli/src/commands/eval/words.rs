@@ -62,10 +62,11 @@ fn difference(title: &str, baseline: &Baseline) -> String {
 /// Returns the result of a configuration.
 pub(super) fn report(report: &Report) -> String {
     let mut text = format!(
-        "score {} % ({}), {} documents",
+        "score {} % ({}), {} document{}",
         percent(report.score),
         range(report.interval),
-        report.rows.len()
+        report.rows.len(),
+        if report.rows.len() == 1 { "" } else { "s" }
     );
     if report.unanswered > 0 {
         text.push_str(&format!(", {} without an answer", report.unanswered));
