@@ -287,7 +287,9 @@ fn single<'t>(word: &dyn Fn(usize) -> Option<(&'t str, &'t str)>) -> Found {
         return Found::of(Date::new(number(1).unwrap_or_default(), first, 0).filter(|_| !is_longer), 2);
     }
     let second = number(1).filter(|_| length(1) <= 2 && !matches!(separator(0), "" | " "));
-    match second.zip(year(2).filter(|_| is_same())) {
+    // The item `7. 05.03.2024` of a list has its date behind the number.
+    let is_item = length(2) == 2 && separator(2) == separator(1) && number(3).is_some();
+    match second.zip(year(2).filter(|_| is_same() && !is_item)) {
         Some((second, year)) => Found::of(in_year(year, first, second, separator(0)), 3),
         None => Found::default(),
     }

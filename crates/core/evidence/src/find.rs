@@ -271,7 +271,7 @@ fn of_name(index: &Index<'_>, words: &[(String, &str, usize)]) -> Vec<Place> {
             index.gap(from + words.len() - first - 1).trim() == ","
                 && index.slice(place.range.start, place.range.end).matches(',').count() == 1
                 && !from.checked_sub(1).is_some_and(|before| index.has_more(before))
-                && !index.has_more(last)
+                && (!index.has_more(last) || index.gap(last).ends_with(['(', '<', '[']))
         };
         of_words(index, "", &turned).into_iter().filter(is_turned).collect::<Vec<_>>()
     });

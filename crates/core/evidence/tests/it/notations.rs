@@ -95,7 +95,11 @@ fn a_time_stands_beside_its_date() {
         ("le 5 mars 2024 à 14h30", "2024-03-05T14:00:00", ""),
         ("am 5. März 2024 um 14 Uhr 30", "2024-03-05T14:30:00", "5. März 2024 um 14 Uhr 30"),
         ("am 5. März 2024 um 14 Uhr, 3 Personen", "2024-03-05T14:00:00", "5. März 2024 um 14 Uhr"),
-        ("el 5 de marzo de 2024 a las 2:30 p. m.", "2024-03-05T14:30:00", "5 de marzo de 2024 a las 2:30 p. m"),
+        (
+            "el 5 de marzo de 2024 a las 2:30 p. m.",
+            "2024-03-05T14:30:00",
+            "5 de marzo de 2024 a las 2:30 p. m",
+        ),
         ("2024年3月5日 14時30分", "2024-03-05T14:30:00", "2024年3月5日 14時30分"),
         ("2024年3月5日 午後2時30分", "2024-03-05T14:30:00", "2024年3月5日 午後2時30分"),
         ("2024年3月5日下午2点", "2024-03-05T14:00:00", "2024年3月5日下午2点"),
@@ -397,6 +401,7 @@ fn a_name_may_stand_with_its_last_words_before_a_comma() {
         ("Buyer: Smith, John A.\n", "John A. Smith", "Smith, John A"),
         ("van der Berg, Jan\nKing, Ada", "Jan van der Berg", "van der Berg, Jan"),
         ("Smith, John; King, Ada", "Ada King", "King, Ada"),
+        ("Smith, John <js@a.io>", "John Smith", "Smith, John"),
         // Parts of two names.
         ("Ada King, Grace Hopper", "Grace King", ""),
         ("Smith, John Paul", "John Smith", ""),
