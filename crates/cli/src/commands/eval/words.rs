@@ -50,11 +50,12 @@ fn effort(spent: Spent) -> [String; 5] {
 fn difference(title: &str, baseline: &Baseline) -> String {
     let Baseline { score, difference, interval, probability_better, better, worse, equal, .. } = baseline;
     format!(
-        "{title} {} %: difference {:+.2} points ({}), better in {better}, worse in {worse}, equal in {equal} documents; probability of \
+        "{title} {} %: difference {:+.2} points ({}), better in {better}, worse in {worse}, equal in {equal} document{}; probability of \
          being better {} %\n",
         percent(*score),
         100.0 * difference,
         range(Some(*interval)),
+        if *equal == 1 { "" } else { "s" },
         percent(*probability_better),
     )
 }
