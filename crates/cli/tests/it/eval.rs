@@ -38,6 +38,24 @@ fn the_result_has_the_score_the_rows_and_the_paths() {
 }
 
 #[test]
+fn one_file_of_answers_has_a_name_beside_the_merged_answer() {
+    let [gold, answers] =
+        files("eval-one", "{\"id\": 1, \"expected\": {\"x\": 1}}\n", "{\"id\": 1, \"value\": {\"x\": 1}}\n");
+    let run = |more: &[&str]| formwork(&[&["eval", &gold, "--answers", &answers][..], more].concat(), "");
+    let names: Vec<_> = run(&["--merge", "--json"]).rows()[0]["configurations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|report| report["name"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert!(names[0].ends_with("answers.jsonl") && names[1] == "merged", "{names:?}");
+    for more in [&[][..], &["--merge"]] {
+        let ran = run(more);
+        assert!(ran.stdout.contains("1 document\n") && !ran.stdout.contains("1 documents"), "{}", ran.stdout);
+    }
+}
+
+#[test]
 fn gates_and_baselines_decide_the_exit_code() {
     let (gold, answers) = (example("gold/gold.jsonl"), example("gold/answers.jsonl"));
     let run = |args: &[&str]| formwork(&[&["eval", &gold, "--answers", &answers][..], args].concat(), "");

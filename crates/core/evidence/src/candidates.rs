@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Index;
 use crate::date::Date;
-use crate::decimal::{Decimal, minus};
+use crate::decimal::sign;
 use crate::text::{is_ignored, is_mark, offset, size};
 
 /// The number of bytes by which values are told apart. A longer value follows the first place that it fits.
@@ -77,7 +77,7 @@ impl Index<'_> {
         // The number of starts up to the last letter, digit or symbol of the current word.
         let (mut kept, mut has_sign) = (0, false);
         for (at, c) in self.text.char_indices().chain([(self.text.len(), ' ')]) {
-            let is_border = self.is_border(at);
+            let is_border = self.is_border(at, true);
             if has_sign && is_border {
                 words.end();
             }
@@ -91,7 +91,9 @@ impl Index<'_> {
             }
             // A hyphen is no sign.
             let is_hyphen = || {
-                matches!(c, '-' | '\u{2212}') && self.text.get(..at + c.len_utf8()).and_then(minus).is_none()
+                let after = at + c.len_utf8();
+                matches!(c, '-' | '\u{2212}')
+                    && !sign(&self.text, after, after).is_some_and(|it| it.is_certain)
             };
             if is_border && !is_hyphen() {
                 words.starts.push(offset(words.bytes.len()));
@@ -112,7 +114,7 @@ impl Index<'_> {
         let mut starts = std::mem::take(&mut words.starts);
         starts.retain(|start| words.is_end(*start, end));
         (words.starts, words.run) = (starts, end);
-        let numbers = self.values().filter_map(|value| value.to_json());
+        let numbers = self.numbers.iter().filter_map(|number| number.value.to_json());
         let extra: BTreeSet<String> = numbers.chain(self.iso_dates()).collect();
         extra.iter().for_each(|text| words.add(text));
         words.sorted()
@@ -128,8 +130,8 @@ impl Index<'_> {
     /// assert!(Index::new("three items").numbers().begin().is_some());
     /// ```
     pub fn numbers(&self) -> Candidates {
-        let all = self.values().chain(self.spelled_values());
-        let values: BTreeSet<String> = all.filter_map(Decimal::to_json).collect();
+        let all = self.numbers.iter().chain(&self.spelled);
+        let values: BTreeSet<String> = all.filter_map(|number| number.value.to_json()).collect();
         let mut numbers = Candidates::new(1);
         for value in &values {
             let zeros: &[&str] = match value.split_once('.') {

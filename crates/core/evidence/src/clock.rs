@@ -160,9 +160,9 @@ impl Index<'_> {
         places
     }
 
-    /// Returns whether a time stands beside the place of a date: in its line or in one beside it, and not far from it. The time is one of
-    /// so many days after that date, in its own zone.
-    pub(crate) fn has_time(&self, place: Range, time: Time, days: i32) -> bool {
+    /// Returns the place of a date with the time beside it, in its line or in one beside it, and not far from it; `None` if the time does not
+    /// stand there. The time is one of so many days after that date, in its own zone. A time in another line is no part of the place.
+    pub(crate) fn with_time(&self, place: Range, time: Time, days: i32) -> Option<Range> {
         let line = |token: usize| self.tokens.get(token).map(|token| token.line);
         let (first, last) = (size(place.first), size(place.last));
         let is_near = |token: &usize| {
@@ -170,7 +170,10 @@ impl Index<'_> {
         };
         let before = (first.saturating_sub(MAX_APART)..first).rev().take_while(is_near);
         let after = (last + 1..last + 1 + MAX_APART).take_while(is_near);
-        before.chain(after).any(|token| self.time_at(token, time, days).is_some())
+        // The date is nearer to a time behind it.
+        let at = after.chain(before).find_map(|token| self.time_at(token, time, days))?;
+        let joined = self.range(first.min(size(at.first)), last.max(size(at.last)))?;
+        Some(if line(size(joined.first)) == line(size(joined.last)) { joined } else { place })
     }
 
     /// Returns the place of a time whose hour is a token: of the day or of its half, and with minutes unless it is a whole hour; or noon.
@@ -244,8 +247,15 @@ impl Index<'_> {
         let is_same = |(zones, zone): &(Vec<i32>, i32)| {
             zones.iter().any(|own| minutes - own == time.minutes + days * 24 * 60 - zone)
         };
+        // `15:48-209` is no time with a zone.
+        let is_longer = rest
+            .strip_prefix(['-', '+'])
+            .is_some_and(|rest| rest.bytes().take_while(u8::is_ascii_digit).count() > 2 && stated.is_none());
         let is_local = (stated.is_none() || is_range) && days == 0 && minutes == time.minutes;
-        let is_it = is_named && time.second == second && (is_local || stated.as_ref().is_some_and(is_same));
-        is_it.then(|| self.range(token, last)).flatten()
+        let is_it = is_named
+            && !is_longer
+            && time.second == second
+            && (is_local || stated.as_ref().is_some_and(is_same));
+        is_it.then(|| self.range(token, end)).flatten()
     }
 }

@@ -2,6 +2,7 @@
 
 use formwork_json::{Segment, compare, is_same};
 use formwork_keywords::{find, item, parts, target};
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::clock::Time;
@@ -253,7 +254,7 @@ fn is_near(one: f64, other: f64, tolerance: Option<f64>) -> bool {
 }
 
 /// Returns the schema of a member or an item, through references, `allOf` and variants; `None` if the schema does not describe it. A
-/// member without a schema of its own has that of `additionalProperties`.
+/// member without a schema of its own has that of a pattern, else that of `additionalProperties`.
 ///
 /// ```
 /// use formwork_evidence::subschema;
@@ -268,7 +269,15 @@ pub fn subschema<'s>(root: &'s Value, schema: &'s Value, step: &Segment) -> Opti
     let mut other = None;
     for schema in within(root, schema) {
         let found = match step {
-            Segment::Key(name) => schema.get("properties").and_then(|members| members.get(name)),
+            Segment::Key(name) => {
+                let fits = |pattern: &str| Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(name));
+                let patterns =
+                    schema.get("patternProperties").and_then(Value::as_object).into_iter().flatten();
+                let named = schema.get("properties").and_then(|members| members.get(name));
+                named.or_else(|| {
+                    patterns.filter(|(pattern, _)| fits(pattern)).map(|(_, schema)| schema).next()
+                })
+            }
             Segment::Index(index) => item(schema, *index).filter(|item| item.is_object()),
         };
         if found.is_some() {

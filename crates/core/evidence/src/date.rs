@@ -36,16 +36,26 @@ impl Date {
 pub(crate) struct Found {
     pub(crate) dates: Vec<Date>,
     pub(crate) words: usize,
+    /// The number of words that belong to no other date: without those of the second date of a range.
+    pub(crate) own: usize,
 }
 
-/// Returns the dates that a whole text may be, with the text after them; none if it does not begin with a date.
+impl Found {
+    fn of(dates: impl IntoIterator<Item = Date>, words: usize) -> Self {
+        let mut dates: Vec<Date> = dates.into_iter().collect();
+        dates.dedup();
+        if dates.is_empty() { Self::default() } else { Self { dates, words, own: words } }
+    }
+}
+
+/// Returns the dates that a text may begin with, and the text after them; none if it does not begin with a date.
 pub(crate) fn dates(text: &str) -> (Vec<Date>, &str) {
     dates_in(text, &words_of(text))
 }
 
 /// Returns the [`dates`] of a text with these [words](words_of).
 pub(crate) fn dates_in<'t>(text: &'t str, words: &[(String, &str, usize)]) -> (Vec<Date>, &'t str) {
-    let found = at(|index| words.get(index).map(|(word, gap, _)| (word.as_str(), *gap)));
+    let found = single(&|index| words.get(index).map(|(word, gap, _)| (word.as_str(), *gap)));
     let end = found.words.checked_sub(1).and_then(|last| words.get(last)).map_or(0, |word| word.2);
     (found.dates, text.get(end..).unwrap_or_default())
 }
@@ -94,47 +104,86 @@ impl Kind {
 }
 
 /// Finds a date at the beginning of a sequence of words. `word` returns a folded word by its index, with the text up to the next
-/// one. Numeric dates with slashes or hyphens may have two readings. The first date of a range has the month and the year of the second.
+/// one. Numeric dates with slashes or hyphens may have two readings. The first date of a range has the month and the year of the second,
+/// or the year before if it would follow the second.
 pub(crate) fn at<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Found {
     let found = single(&word);
     let number = |index: usize| word(index)?.0.parse::<u8>().ok();
-    // 3, 3., 3rd; May 3
-    let (first, words) = match (found.dates.as_slice(), number(0)) {
-        ([first @ Date(0, ..)], _) => (*first, found.words),
-        ([], Some(day @ 1..=31)) => (Date(0, 0, day), 1),
+    let gap = |index: usize| word(index).map_or("", |(_, gap)| gap);
+    let pair = number(0).zip(number(1)).filter(|_| gap(0) == "/" || gap(0) == "." && gap(1).starts_with('.'));
+    // May 3; 3, 3., 3rd; 3.5., 3/5 and 5/3; May
+    let (firsts, words) = match (found.dates.as_slice(), number(0), pair) {
+        ([first @ Date(0, ..)], ..) => (vec![*first], found.words),
+        ([], _, Some((one, other))) => (in_year(0, one.into(), other.into(), gap(0)), 2),
+        ([], Some(day @ 1..=31), None) => (vec![Date(0, 0, day)], 1),
+        ([], None, _) => {
+            let month = word(0).and_then(|(word, _)| u8::try_from(month(word)?).ok());
+            (month.map(|month| Date(0, month, 0)).into_iter().collect(), 1)
+        }
         _ => return found,
     };
-    let words = words + usize::from(word(words).is_some_and(|(word, _)| is_ordinal(word)) && first.1 == 0);
-    let gap = |index: usize| word(index).map_or("", |(_, gap)| gap);
+    let is_day = firsts.iter().all(|first| first.1 == 0);
+    let words = words + usize::from(is_day && word(words).is_some_and(|(word, _)| is_ordinal(word)));
     let is_mark =
         matches!(gap(words - 1).trim_start_matches('.'), "-" | "\u{2013}" | " - " | " \u{2013} " | "/");
     let is_word = matches!(gap(words - 1), " " | ". ")
-        && word(words).is_some_and(|(word, gap)| is_until(word) && gap == " ");
+        && word(words)
+            .is_some_and(|(word, gap)| gap == " " && (UNTIL.contains(&word) || AND.contains(&word)));
     if !is_mark && !is_word {
         return found;
     }
     let after = words + usize::from(is_word);
-    let last = match (single(&|index| word(after + index)), number(after)) {
-        // May 3-5, 2024
-        (Found { dates, .. }, Some(day @ 1..=31)) if dates.is_empty() && first.1 > 0 => {
-            let year = word(after + 1).filter(|_| matches!(gap(after).trim(), "" | "," | "."));
-            let year =
-                year.and_then(|(year, _)| year.parse().ok()).filter(|year| (1000..3000).contains(year));
-            let last = year.map(|year| Date(year, first.1, day));
-            Found { dates: last.into_iter().collect(), words: 2 }
-        }
-        (found, _) => found,
-    };
-    let [Date(year, month, day)] = last.dates.as_slice() else { return found };
-    // `12 - 3 May 2024` and `12 - 2024-05-30` are a number and a date.
-    if first.1 == 0 && (first.2 >= *day || number(after).is_none()) {
-        return found;
+    let is_named = firsts.len() == 1 && !is_day && pair.is_none();
+    let last = single(&|index| word(after + index));
+    // May 3-5, 2024
+    if let ([Date(_, month, first)], true, [], Some(day @ 1..=31)) =
+        (firsts.as_slice(), is_named, last.dates.as_slice(), number(after))
+    {
+        let year = word(after + 1).filter(|_| *first > 0 && matches!(gap(after).trim(), "" | "," | "."));
+        let year = year.and_then(|(year, _)| year.parse().ok()).filter(|year| (1000..3000).contains(year));
+        let both = |year| Found::of([Date(year, *month, *first), Date(year, *month, day)], after + 2);
+        return year.map_or(found, both);
     }
-    let month = if first.1 > 0 { first.1 } else { *month };
-    let own = Date::new((*year).into(), month.into(), first.2.into());
-    let is_split = last.words == 2 && first.1 > 0 && number(after).is_some();
-    let dates: Vec<Date> = own.into_iter().chain(last.dates.iter().copied().filter(|_| is_split)).collect();
-    if dates.is_empty() { found } else { Found { dates, words: after + last.words } }
+    let is_numeric =
+        (0..last.words).all(|index| word(after + index).is_some_and(|(word, _)| is_number(word)));
+    let is_list = is_word && word(words).is_some_and(|(word, _)| AND.contains(&word));
+    // The first dates of the year of the second one, or of the year before.
+    let own = |years: u16| {
+        let own = firsts.iter().flat_map(|first| last.dates.iter().map(move |last| (*first, *last)));
+        let own = own.filter_map(|(first, last)| {
+            // `12 - 3 May 2024`, `12 - 2024-05-30` and `7 to 3/31/2024` are a number and a date.
+            let is_part = first.1 > 0 && (first.2 > 0 || last.2 == 0)
+                || first.2 < last.2 && number(after).is_some() && (!is_numeric || gap(0).starts_with('.'));
+            let month = if first.1 > 0 { first.1 } else { last.1 };
+            let is_of_year = is_list || ((month, first.2) > (last.1, last.2)) == (years > 0);
+            let year = last.0.checked_sub(years).filter(|_| is_part && is_of_year && last.0 > 0)?;
+            Date::new(year.into(), month.into(), first.2.into())
+        });
+        Found { own: words, ..Found::of(own, after + last.words) }
+    };
+    [own(0), own(1), found].into_iter().find(|it| !it.dates.is_empty()).unwrap_or_default()
+}
+
+/// Returns the dates that two numbers with a mark between may be in a year: with a point, the day stands first.
+fn in_year(year: u32, one: u32, other: u32, mark: &str) -> Vec<Date> {
+    let month_first = Date::new(year, one, other).filter(|_| !mark.starts_with('.'));
+    let dates = month_first.into_iter().chain(Date::new(year, other, one));
+    dates.filter(|date| date.2 > 0).collect()
+}
+
+fn is_number(word: &str) -> bool {
+    word.chars().all(|c| text::digit(c).is_some())
+}
+
+/// Finds a date without a year at the beginning of a line of a list or a statement, in digits: `05.03.`, `03/05`.
+pub(crate) fn without_year<'t>(word: impl Fn(usize) -> Option<(&'t str, &'t str)>) -> Found {
+    let number = |index: usize| word(index).filter(|(word, _)| word.len() == 2)?.0.parse().ok();
+    let gap = |index: usize| word(index).map_or("", |(_, gap)| gap);
+    let after = if gap(0) == "." { gap(1).strip_prefix('.') } else { Some(gap(1)) };
+    let is_date =
+        matches!(gap(0), "/" | ".") && after.is_some_and(|gap| gap.starts_with(char::is_whitespace));
+    let (Some(one), Some(other), true) = (number(0), number(1), is_date) else { return Found::default() };
+    Found::of(in_year(0, one, other, gap(0)), 2)
 }
 
 /// Finds one date at the beginning of a sequence of words.
@@ -148,6 +197,9 @@ fn single<'t>(word: &dyn Fn(usize) -> Option<(&'t str, &'t str)>) -> Found {
     let gap = |index: usize| word(index).map_or("", |(_, gap)| gap.trim());
     let raw_gap = |index: usize| word(index).map_or("", |(_, gap)| gap);
     let named = |index: usize| word(index).and_then(|(word, _)| month(word));
+    let is_ordinal =
+        |index: usize| raw_gap(index).is_empty() && word(index + 1).is_some_and(|(word, _)| is_ordinal(word));
+    let is_one_of = |index: usize, words: &[&str]| word(index).is_some_and(|(word, _)| words.contains(&word));
     let is_year = |index: usize| length(index) == 4 && number(index).is_some_and(|year| year >= 1000);
     // A year of two digits belongs to the years from 1969 to 2068, as in POSIX.
     let year = |index: usize| match (number(index)?, length(index)) {
@@ -156,145 +208,103 @@ fn single<'t>(word: &dyn Fn(usize) -> Option<(&'t str, &'t str)>) -> Found {
         (year, 2) => Some(1900 + year),
         _ => None,
     };
-    let one = |date: Option<Date>, words| {
-        date.map_or_else(Found::default, |date| Found { dates: vec![date], words })
-    };
     let Some(first) = number(0) else {
         let Some(month) = named(0) else { return Found::default() };
-        // March 5th, 2024; March 2024; March 5
+        // March 5th, 2024; March the 5th, 2024; March 2024; March 5
         let close = |index: usize| matches!(gap(index), "" | "." | "," | ".,");
         if !close(0) {
             return Found::default();
         }
         if is_year(1) {
-            return one(Date::new(number(1).unwrap_or_default(), month, 0), 2);
+            return Found::of(Date::new(number(1).unwrap_or_default(), month, 0), 2);
         }
-        let Some(day @ 1..=31) = number(1).filter(|_| length(1) <= 2) else { return Found::default() };
-        let at =
-            if word(2).is_some_and(|(word, _)| is_ordinal(word)) && raw_gap(1).is_empty() { 3 } else { 2 };
+        let at = 1 + usize::from(is_one_of(1, &["the"]));
+        let Some(day @ 1..=31) = number(at).filter(|_| length(at) <= 2) else { return Found::default() };
+        let at = at + 1 + usize::from(is_ordinal(at));
         return match year(at).filter(|_| is_year(at) && close(at - 1)) {
-            Some(year) => one(Date::new(year, month, day), at + 1),
-            None => one(Date::new(0, month, day), at),
+            Some(year) => Found::of(Date::new(year, month, day), at + 1),
+            None => Found::of(Date::new(0, month, day), at),
         };
     };
     if length(0) == 8 {
-        return one(Date::new(first / 10_000, first / 100 % 100, first % 100), 1);
+        return Found::of(Date::new(first / 10_000, first / 100 % 100, first % 100), 1);
     }
-    let is_mark = |text: &str| matches!(text, "-" | "/" | "." | "\u{2010}" | "\u{2011}" | "\u{2013}");
+    // The separator of the parts of a numeric date: the same one, without the ends of lines and cells; a point may have a space behind it, and a
+    // date may go on in the next line after its mark.
+    let separator = |index: usize| match raw_gap(index) {
+        ". " => ".",
+        gap @ (" " | " - " | " / ") => gap,
+        gap => match gap.split_once('\n').map_or(gap, |(mark, _)| mark.trim_end_matches('\r')) {
+            mark @ ("-" | "/" | "." | "\u{2010}" | "\u{2011}" | "\u{2013}") => mark,
+            _ => "",
+        },
+    };
+    let is_tight = || matches!(raw_gap(0), "-" | "/" | "." | "\u{2010}" | "\u{2011}");
+    let is_same = || separator(1) == separator(0);
     if is_year(0) {
         // 2024年3月5日; folded Hangul is decomposed
-        if word(1).is_some_and(|(word, _)| matches!(word, "年" | "\u{1102}\u{1167}\u{11ab}")) {
+        if is_one_of(1, &["年", "\u{1102}\u{1167}\u{11ab}"]) {
             let Some(month) = number(2) else { return Found::default() };
-            let day = number(4).filter(|_| {
-                word(5).is_some_and(|(word, _)| matches!(word, "日" | "\u{110b}\u{1175}\u{11af}"))
-            });
-            return one(Date::new(first, month, day.unwrap_or_default()), if day.is_some() { 6 } else { 4 });
+            let day = number(4).filter(|_| is_one_of(5, &["日", "\u{110b}\u{1175}\u{11af}"]));
+            let words = if day.is_some() { 6 } else { 4 };
+            return Found::of(Date::new(first, month, day.unwrap_or_default()), words);
         }
-        if !is_mark(gap(0)) {
-            return Found::default();
-        }
-        let Some(month) = number(1).filter(|_| length(1) <= 2).or_else(|| named(1)) else {
-            return Found::default();
-        };
-        return match number(2).filter(|_| length(2) <= 2 && gap(1) == gap(0)) {
-            Some(day) => one(Date::new(first, month, day), 3),
-            None => one(Date::new(first, month, 0), 2),
+        let month = number(1).filter(|_| length(1) <= 2).or_else(|| named(1).filter(|_| is_tight()));
+        let Some(month) = month.filter(|_| !separator(0).is_empty()) else { return Found::default() };
+        // `2024 01 05` has two digits of each part.
+        let is_long = |index: usize| length(index) == 2 || separator(0) != " ";
+        return match number(2).filter(|_| is_same()) {
+            Some(day) if length(2) <= 2 && is_long(1) && is_long(2) => {
+                Found::of(Date::new(first, month, day), 3)
+            }
+            None if is_tight() => Found::of(Date::new(first, month, 0), 2),
+            // `2024-11-4567` is no month.
+            _ => Found::default(),
         };
     }
     if length(0) > 2 {
         return Found::default();
     }
-    // 5 March 2024, 5. März 2024, 5th of March, 5-Mar-24
-    let ordinal = usize::from(word(1).is_some_and(|(word, _)| is_ordinal(word)) && raw_gap(0).is_empty());
-    let of = usize::from(word(1 + ordinal).is_some_and(|(word, _)| matches!(word, "of" | "de" | "di")));
-    let at = 1 + ordinal + of;
+    // 5 March 2024, 5. März 2024, 5th of March, 5th day of March, 5-Mar-24, 5 Mar '24
+    let ordinal = usize::from(is_ordinal(0));
+    let day = usize::from(ordinal > 0 && is_one_of(2, &["day"]));
+    let of = usize::from(is_one_of(1 + ordinal + day, &["of", "de", "di"]));
+    let at = 1 + ordinal + day + of;
     let is_near = (0..at).all(|index| matches!(gap(index), "" | "." | "-" | "/"));
     if let Some(month) = named(at).filter(|_| is_near) {
-        let of = usize::from(word(at + 1).is_some_and(|(word, _)| matches!(word, "de" | "del")));
-        let after = at + 1 + of;
-        let follows = matches!(gap(at), "" | "." | "," | "-" | "/");
-        let year = year(after).filter(|_| follows && (is_year(after) || matches!(gap(at), "-" | "/")));
+        let after = at + 1 + usize::from(is_one_of(at + 1, &["de", "del"]));
+        let is_short = matches!(gap(at), "-" | "/" | "'" | "\u{2019}");
+        let follows = is_short || matches!(gap(at), "" | "." | ",");
+        let year = year(after).filter(|_| follows && (is_year(after) || is_short));
         return match year {
-            Some(year) => one(Date::new(year, month, first), after + 1),
-            None => one(Date::new(0, month, first), at + 1),
+            Some(year) => Found::of(Date::new(year, month, first), after + 1),
+            None => Found::of(Date::new(0, month, first), at + 1),
         };
     }
     // 05.03.2024, 05/03/2024, 3/2024
-    if !is_mark(gap(0)) {
-        return Found::default();
+    if is_year(1) && is_tight() {
+        let is_longer = raw_gap(1) == raw_gap(0) && number(2).is_some();
+        return Found::of(Date::new(number(1).unwrap_or_default(), first, 0).filter(|_| !is_longer), 2);
     }
-    if is_year(1) {
-        return one(Date::new(number(1).unwrap_or_default(), first, 0), 2);
+    let second = number(1).filter(|_| length(1) <= 2 && !matches!(separator(0), "" | " "));
+    // The item `7. 05.03.2024` of a list has its date behind the number.
+    let is_item = length(2) == 2 && separator(2) == separator(1) && number(3).is_some();
+    match second.zip(year(2).filter(|_| is_same() && !is_item)) {
+        Some((second, year)) => Found::of(in_year(year, first, second, separator(0)), 3),
+        None => Found::default(),
     }
-    let (Some(second), Some(year)) =
-        (number(1).filter(|_| length(1) <= 2), year(2).filter(|_| gap(1) == gap(0)))
-    else {
-        return Found::default();
-    };
-    let day_first = Date::new(year, second, first);
-    let month_first = Date::new(year, first, second).filter(|_| gap(0) != ".");
-    let mut dates: Vec<Date> = month_first.into_iter().chain(day_first).collect();
-    dates.dedup();
-    Found { words: if dates.is_empty() { 0 } else { 3 }, dates }
 }
 
-/// Returns whether a word stands between the dates of a range, or between two dates of a month.
-fn is_until(word: &str) -> bool {
-    matches!(
-        word,
-        "to" | "and"
-            | "until"
-            | "till"
-            | "through"
-            | "bis"
-            | "und"
-            | "au"
-            | "et"
-            | "al"
-            | "y"
-            | "e"
-            | "tot"
-            | "en"
-    )
-}
+/// Words between the dates of a range, and words between two dates of a year.
+const UNTIL: [&str; 8] = ["to", "until", "till", "through", "bis", "au", "al", "tot"];
+const AND: [&str; 6] = ["and", "und", "et", "y", "e", "en"];
 
-/// Returns whether a word stands before the day of a date in running text.
-pub(crate) fn is_before_day(word: &str) -> bool {
-    matches!(
-        word,
-        "on" | "by"
-            | "from"
-            | "until"
-            | "till"
-            | "since"
-            | "before"
-            | "after"
-            | "of"
-            | "to"
-            | "the"
-            | "dated"
-            | "am"
-            | "vom"
-            | "bis"
-            | "zum"
-            | "ab"
-            | "seit"
-            | "den"
-            | "le"
-            | "du"
-            | "au"
-            | "el"
-            | "del"
-            | "al"
-            | "il"
-            | "dal"
-            | "op"
-            | "van"
-            | "tot"
-            | "em"
-            | "de"
-    )
-}
+/// Words before the day of a date in running text.
+pub(crate) const BEFORE_DAY: [&str; 32] = [
+    "on", "by", "from", "until", "till", "since", "before", "after", "of", "to", "the", "dated", "am", "vom",
+    "bis", "zum", "ab", "seit", "den", "le", "du", "au", "el", "del", "al", "il", "dal", "op", "van", "tot",
+    "em", "de",
+];
 
 fn is_ordinal(word: &str) -> bool {
     matches!(word, "st" | "nd" | "rd" | "th" | "er" | "º" | "o" | "a")

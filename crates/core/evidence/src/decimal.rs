@@ -85,21 +85,9 @@ impl Decimal {
     }
 }
 
-/// Returns the values that a text may have as a number: one for most notations, two for `1.234`, none if it is no number. A sign,
-/// parentheses for negative numbers, and separators of thousands are understood.
+/// Returns the values that the digits of a number and the marks between them may have: one for most notations, two for `1.234`, that with
+/// decimals first; none if they are no number.
 pub(crate) fn readings(text: &str) -> Vec<Decimal> {
-    let text = text.trim();
-    let (negative, text) = match text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
-        Some(inner) => (true, inner),
-        None => match text.strip_prefix(['-', '\u{2212}', '\u{2013}']).or_else(|| text.strip_suffix('-')) {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        },
-    };
-    unsigned(text.trim()).into_iter().map(|value| if negative { value.negated() } else { value }).collect()
-}
-
-fn unsigned(text: &str) -> Vec<Decimal> {
     let (mut groups, mut separators): (Vec<String>, Vec<char>) = (vec![String::new()], Vec::new());
     for c in text.chars() {
         match (digit(c).and_then(|digit| char::from_digit(digit, 10)), groups.last_mut()) {
@@ -201,26 +189,98 @@ fn currencies(text: &str) -> impl Iterator<Item = &'static (&'static str, &'stat
     CURRENCIES.iter().filter(move |(code, names)| *code == text || names.contains(&text))
 }
 
-/// Returns the offset of the minus sign of a number after this text: directly before the digits or before their currency, after a space.
-/// Otherwise it is a hyphen.
-pub(crate) fn minus(before: &str) -> Option<usize> {
-    // `$` is the only sign in ASCII; this looks at the end of every text before a number.
-    let signed = before.trim_end_matches(|c: char| {
-        (c == '$' || !c.is_ascii() && !c.is_alphanumeric()) && is_currency(c.encode_utf8(&mut [0; 4]))
-    });
-    let before = signed.strip_suffix(['-', '\u{2212}'])?;
-    let is_sign = |c: char| c.is_whitespace() || "([|,;:".contains(c);
-    (before.is_empty() || before.ends_with(is_sign)).then_some(before.len())
+/// The sign of a negative number: the bytes of the number with its sign, or with the parentheses around it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sign {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// Whether the number is negative, or only may be.
+    pub(crate) is_certain: bool,
+}
+
+const MINUS: [char; 3] = ['-', '\u{2212}', '\u{2013}'];
+
+const fn is_space(c: char) -> bool {
+    matches!(separator(c), Some(' '))
+}
+
+fn is_currency_sign(c: char) -> bool {
+    // `$` is the only sign in ASCII.
+    (c == '$' || !c.is_ascii() && !c.is_alphanumeric()) && is_currency(c.encode_utf8(&mut [0; 4]))
+}
+
+/// Returns the sign of the number at these bytes of a text: a minus before the number or its currency, between both, or after the number.
+/// Otherwise it is a hyphen or a dash. Parentheses around a number and its unit, and a minus between spaces, may have another meaning.
+pub(crate) fn sign(text: &str, start: usize, end: usize) -> Option<Sign> {
+    let (before, after) = (text.get(..start)?, text.get(end..)?);
+    let outer = before_unit(before);
+    let behind = after_unit(after);
+    if outer.ends_with('(') && behind.starts_with(')') {
+        return Some(Sign { start: outer.len() - 1, end: text.len() - behind.len() + 1, is_certain: false });
+    }
+    // A minus that is apart from the digits, or after them, belongs to an amount.
+    let is_amount = || {
+        let has_cents = end
+            .checked_sub(3)
+            .is_some_and(|at| at > start && text.get(at..).is_some_and(|it| it.starts_with(['.', ','])));
+        has_cents || !units(text, start, end).is_empty()
+    };
+    for before in [before, outer] {
+        let close = before.strip_suffix(is_space).unwrap_or(before);
+        let Some(rest) = close.strip_suffix(MINUS) else { continue };
+        let of_currency = rest.trim_end_matches(is_currency_sign);
+        let is_free = |c: char| c.is_whitespace() || "([|,;:".contains(c);
+        let is_apart = close.len() < before.len();
+        let is_dash = is_apart || close.ends_with('\u{2013}') || of_currency.len() < rest.len();
+        // `5 – 10 €` is a range.
+        let is_range = || {
+            rest.trim_end_matches(|c| is_space(c) || is_currency_sign(c) || c == '%')
+                .ends_with(|c| digit(c).is_some())
+        };
+        if (of_currency.is_empty() || of_currency.ends_with(is_free))
+            && !(is_dash && is_range())
+            && (!is_apart || rest.is_empty() || is_amount())
+        {
+            return Some(Sign { start: rest.len(), end, is_certain: !is_apart });
+        }
+    }
+    let rest = after.strip_prefix(['-', '\u{2212}'])?;
+    let is_certain =
+        !rest.strip_prefix(is_space).is_some_and(|next| next.starts_with(|c| digit(c).is_some()));
+    let is_sign = !rest.starts_with(char::is_alphanumeric) && is_amount();
+    is_sign.then_some(Sign { start, end: text.len() - rest.len(), is_certain })
+}
+
+/// The maximum number of letters and signs of a currency.
+const MAX_UNIT: usize = 8;
+
+/// Returns a text without the currency at its end, if a minus or a parenthesis stands before it.
+fn before_unit(text: &str) -> &str {
+    let trimmed = text.trim_end_matches(is_space);
+    let is_unit = |c: &char| c.is_alphabetic() || is_currency_sign(*c);
+    let length = trimmed.chars().rev().take(MAX_UNIT).take_while(is_unit).map(char::len_utf8).sum::<usize>();
+    let (rest, unit) = trimmed.split_at(trimmed.len() - length);
+    let is_signed = rest.ends_with(MINUS) || rest.ends_with('(');
+    if is_signed && is_currency(&unit.to_lowercase()) { rest } else { text }
+}
+
+/// Returns a text without the currency or the percent sign at its beginning, if a parenthesis stands after it.
+fn after_unit(text: &str) -> &str {
+    let trimmed = text.trim_start_matches(is_space);
+    let is_unit = |c: &char| c.is_alphabetic() || *c == '%' || is_currency_sign(*c);
+    let length = trimmed.chars().take(MAX_UNIT).take_while(is_unit).map(char::len_utf8).sum::<usize>();
+    let (unit, rest) = trimmed.split_at(length);
+    let is_known = rest.starts_with(')') && (unit == "%" || is_currency(&unit.to_lowercase()));
+    if is_known { rest } else { text }
 }
 
 /// Returns the units of a number in a text: the codes of the currencies that the words or signs beside it may mean, and `%`.
 pub(crate) fn units(text: &str, start: usize, end: usize) -> Vec<&'static str> {
-    let is_space = |c: char| separator(c) == Some(' ');
     let is_other = |c: char| !matches!(c, '$' | '%') && (is_ignored(c) || digit(c).is_some());
     let before = text.get(..start).unwrap_or_default();
-    let before =
-        before.trim_end_matches(|c| is_space(c) || matches!(c, '-' | '\u{2212}')).rsplit(is_other).next();
-    let after = text.get(end..).unwrap_or_default().trim_start_matches(is_space).split(is_other).next();
+    let before = before.trim_end_matches(|c| is_space(c) || MINUS.contains(&c)).rsplit(is_other).next();
+    let after = text.get(end..).unwrap_or_default();
+    let after = after.strip_prefix('-').unwrap_or(after).trim_start_matches(is_space).split(is_other).next();
     // A word in lower case before a number is no currency: `won 20`, `try 20`.
     let before = before.filter(|word| !word.chars().all(char::is_lowercase));
     let of = |word: &str| {
@@ -236,31 +296,21 @@ pub(crate) fn agree(units: &[&str], others: &[&str]) -> bool {
     units.is_empty() || others.is_empty() || units.iter().any(|unit| others.contains(unit))
 }
 
-/// Returns the values that a text may have as a number, as [`readings`] does, also beside a currency or `%`; and its units.
+/// Returns the values that a whole text may have as a number, with its [sign] and beside a currency or `%`; and its units.
 pub(crate) fn amount(text: &str) -> (Vec<Decimal>, Vec<&'static str>) {
-    // The sign may stand before the currency.
-    let unsigned =
-        text.strip_prefix(['-', '\u{2212}']).filter(|rest| !rest.starts_with(|c| digit(c).is_some()));
-    let outer = unsigned.and_then(without_unit);
-    let numeral = outer.or_else(|| without_unit(text)).unwrap_or(text);
-    let mut values = readings(numeral);
-    if outer.is_some() {
+    let is_digit = |c: char| digit(c).is_some();
+    let Some((start, end)) = text.find(is_digit).zip(text.rfind(is_digit)) else { return <_>::default() };
+    let start = start - usize::from(text.get(..start).is_some_and(|before| before.ends_with(['.', ','])));
+    let end = end + text.get(end..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    let is_unit = |part: Option<&str>| {
+        let is_sign = |c: char| MINUS.contains(&c) || "()+".contains(c) || c.is_whitespace();
+        let unit = part.unwrap_or_default().replace(is_sign, "").to_lowercase();
+        unit.is_empty() || unit == "%" || is_currency(&unit)
+    };
+    let mut values = readings(text.get(start..end).unwrap_or_default());
+    values.retain(|_| is_unit(text.get(..start)) && is_unit(text.get(end..)));
+    if sign(text, start, end).is_some() {
         values.iter_mut().for_each(|value| *value = value.negated());
     }
-    let at = text.find(numeral).unwrap_or_default();
-    (values, units(text, at, at + numeral.len()))
-}
-
-/// Returns a text without a currency at its start or end, and without a percent sign at its end; `None` if it has neither.
-fn without_unit(text: &str) -> Option<&str> {
-    let is_number = |c: char| digit(c).is_some() || matches!(c, '-' | '\u{2212}' | '(' | '+');
-    let start = text.find(is_number)?;
-    let end = text.rfind(|c| digit(c).is_some() || matches!(c, ')' | '-'))?;
-    let end = end + text.get(end..)?.chars().next()?.len_utf8();
-    let (before, number, after) = (text.get(..start)?, text.get(start..end)?, text.get(end..)?);
-    let is_unit = |part: &str| {
-        let part = part.trim();
-        part.is_empty() || part == "%" || is_currency(&part.to_lowercase())
-    };
-    (number.len() < text.len() && is_unit(before) && is_unit(after)).then_some(number)
+    (values, units(text, start, end))
 }

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use formwork_json::{JsonPath, Segment};
+use formwork_json::JsonPath;
 use serde_json::Value;
 
 use crate::compare::within;
 use crate::evidence::MAX_SPANS;
 use crate::leaves::{Counterpart, agreements, counterparts};
+use crate::record::member;
 use crate::stated::is_stated;
 use crate::{Evidence, Status, subschema};
 
@@ -252,15 +253,6 @@ impl Members {
             |(member, own): (&usize, &f64)| sums.get(*member).map_or(0.0, |(sum, count)| (sum - own) / count);
         self.of_leaf.iter().zip(have).map(share).collect()
     }
-}
-
-/// Returns the path of a leaf without the indexes of items.
-fn member(path: &JsonPath) -> String {
-    let step = |step: &Segment| match step {
-        Segment::Key(name) => name.clone(),
-        Segment::Index(_) => "*".to_owned(),
-    };
-    path.segments().iter().map(step).collect::<Vec<_>>().join("\0")
 }
 
 /// Returns the schema of a leaf.

@@ -109,34 +109,47 @@ struct Term {
     weight: f64,
 }
 
-/// Marks the leaves that were not found, but are sums by a rule of the schema.
+/// Marks the leaves that were not found, but are sums by a rule of the schema, of numbers that were found or computed.
 fn compute(all: &mut [Evidence], value: &Value, schema: &Value) {
     let rules = schema.get("x-formwork-rules").and_then(Value::as_array).into_iter().flatten();
     let sums = rules.filter(|rule| rule.get("rule").is_some_and(|name| name == "weightedSum"));
-    for Sum { target, terms, tolerance } in sums.filter_map(|rule| Sum::deserialize(rule).ok()) {
-        for number in 0..all.len() {
-            let Some(leaf) = all.get(number).filter(|it| it.status == Status::NotFound) else { continue };
-            let Some(found) =
-                leaf.path.get(value).and_then(Value::as_f64).filter(|_| target.matches(&leaf.path))
-            else {
-                continue;
-            };
-            let terms: Vec<_> =
-                terms.iter().map(|term| (term.path.bound(&target, &leaf.path), term.weight)).collect();
-            let numbers = terms.iter().flat_map(|(path, weight)| {
-                let found = path.find(value).into_iter();
-                found.map(move |(_, number)| weight * number.as_f64().unwrap_or_default())
-            });
-            // Sums of decimal fractions have binary noise.
-            if (numbers.sum::<f64>() - found).abs() > tolerance + 1e-9 * found.abs().max(1.0) {
-                continue;
-            }
-            let is_term = |it: &&Evidence| terms.iter().any(|(path, _)| path.matches(&it.path));
-            let spans = all.iter().filter(is_term).filter_map(|it| it.spans.first().copied());
-            let spans = spans.take(MAX_SPANS).collect();
-            if let Some(it) = all.get_mut(number) {
-                (it.status, it.spans) = (Status::Computed, spans);
-            }
+    let sums: Vec<_> = sums.filter_map(|rule| Sum::deserialize(rule).ok()).collect();
+    // A term may be a sum by a later rule.
+    let computed = |all: &[Evidence]| all.iter().filter(|it| it.status == Status::Computed).count();
+    loop {
+        let before = computed(all);
+        sums.iter().for_each(|sum| compute_one(all, value, sum));
+        if computed(all) == before {
+            break;
+        }
+    }
+}
+
+fn compute_one(all: &mut [Evidence], value: &Value, Sum { target, terms, tolerance }: &Sum) {
+    for number in 0..all.len() {
+        let Some(leaf) = all.get(number).filter(|it| it.status == Status::NotFound) else { continue };
+        let Some(sum) = leaf.path.get(value).and_then(Value::as_f64).filter(|_| target.matches(&leaf.path))
+        else {
+            continue;
+        };
+        let terms: Vec<_> =
+            terms.iter().map(|term| (term.path.bound(target, &leaf.path), term.weight)).collect();
+        let of_term = |it: &Evidence| {
+            let weights = terms.iter().filter(|(path, _)| path.matches(&it.path)).map(|(_, weight)| weight);
+            let weight = weights.copied().reduce(|one, other| one + other)?;
+            Some((weight * it.path.get(value)?.as_f64()?, it.status, it.spans.first().copied()))
+        };
+        let found: Vec<_> = all.iter().filter_map(of_term).collect();
+        // Sums of decimal fractions have binary noise.
+        let difference = (found.iter().map(|(term, ..)| term).sum::<f64>() - sum).abs();
+        if difference > tolerance + 1e-9 * sum.abs().max(1.0)
+            || found.iter().any(|(_, status, _)| *status == Status::NotFound)
+        {
+            continue;
+        }
+        let spans = found.iter().filter_map(|(.., span)| *span).take(MAX_SPANS).collect();
+        if let Some(it) = all.get_mut(number) {
+            (it.status, it.spans) = (Status::Computed, spans);
         }
     }
 }

@@ -5,13 +5,16 @@ use serde_json::{Number, Value};
 use crate::Status;
 use crate::clock::Time;
 use crate::date::{Date, dates_in, words_of};
-use crate::decimal::{Decimal, agree, amount, currency_notations, minus, separator, units};
+use crate::decimal::{Decimal, agree, amount, currency_notations, separator, sign, units};
 use crate::index::Index;
-use crate::numeral::Range;
-use crate::text::{digit, has_clitics, is_same_text, offset, plain, signs_after, size};
+use crate::numeral::{Numeral, Range};
+use crate::text::{digit, has_clitics, is_ignored, is_same_text, offset, plain, signs_after, size};
 
 /// The maximum number of places of a value.
 const MAX_PLACES: usize = 20_000;
+
+/// The maximum number of words of a name.
+const MAX_NAME: usize = 5;
 
 /// A place at which a value may stand.
 #[derive(Debug, Clone, Copy)]
@@ -63,21 +66,42 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
         return of_signs(index, text);
     }
     let mut places = of_words(index, text, &words);
-    let (found, rest) = dates_in(text, &words);
+    let (mut found, rest) = dates_in(text, &words);
+    let time = Time::of(if found.is_empty() { text } else { rest });
     // Only a time of day may follow a date, or the text is no date.
-    if rest.chars().all(|c| digit(c).is_some() || !c.is_alphabetic() || matches!(c, 'T' | 'Z' | 't' | 'z')) {
-        let time = Time::of(rest);
+    if time.is_none() && !rest.chars().all(is_ignored) {
+        found.clear();
+    }
+    // `T1030` alone may be anything.
+    let is_code = text.starts_with(['T', 't']) && !text.contains(':');
+    let times = time.filter(|_| found.is_empty() && !is_code).map(|time| index.times(time));
+    let is_in_words = text.chars().any(|c| c.is_alphabetic() && !matches!(c, 'T' | 'Z' | 't' | 'z'));
+    let is_numeric = (!found.is_empty() || times.is_some()) && !is_in_words;
+    if is_numeric {
+        // The same numbers in sequence may be no date, or parts of two.
+        let dates = || found.iter().flat_map(|date| index.dates(*date));
+        places.retain(|place| {
+            let begins = |range: Range| range.first == place.range.first;
+            let written = |text: &str| {
+                text.trim_matches(is_ignored).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+            };
+            written(index.slice(place.range.start, place.range.end)) == written(text)
+                || times
+                    .as_ref()
+                    .map_or_else(|| dates().any(begins), |times| times.iter().copied().any(begins))
+        });
+    }
+    if !found.is_empty() {
         let of_date = |date: Date, quality| {
             // In another zone, the date may be the one before or after.
             let days = if time.is_some_and(Time::has_zone) { -1..=1 } else { 0..=0 };
             let found = days.filter_map(|days| Some((date.before(days)?, days)));
             let places = found.flat_map(|(date, days)| index.dates(date).map(move |range| (range, days)));
-            let is_dated = |(range, days): &(Range, i32)| {
-                (*days == 0 && time.is_none_or(Time::is_midnight))
-                    || time.is_some_and(|time| index.has_time(*range, time, *days))
+            let dated = |(range, days): (Range, i32)| {
+                let timed = time.and_then(|time| index.with_time(range, time, days));
+                timed.or((days == 0 && time.is_none_or(Time::is_midnight)).then_some(range))
             };
-            let places =
-                places.filter(is_dated).map(|(range, _)| Place::new(range, Status::Normalised, quality));
+            let places = places.filter_map(dated).map(|range| Place::new(range, Status::Normalised, quality));
             places.collect::<Vec<_>>()
         };
         let mut full: Vec<Place> = found.iter().flat_map(|date| of_date(*date, 0.9)).collect();
@@ -92,12 +116,9 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
             let known = found.iter().filter(|date| index.has_year(date.0));
             places.extend(known.flat_map(|date| of_date(Date(0, date.1, date.2), 0.45)));
         }
-    }
-    // `T1030` alone may be anything.
-    let is_code = text.starts_with(['T', 't']) && !text.contains(':');
-    if places.is_empty() && found.is_empty() && !is_code {
-        let times = Time::of(text).map(|time| index.times(time)).unwrap_or_default();
-        places.extend(times.into_iter().map(|range| Place::new(range, Status::Normalised, 0.9)));
+    } else if places.is_empty() {
+        let times = times.unwrap_or_default().into_iter();
+        places.extend(times.map(|range| Place::new(range, Status::Normalised, 0.9)));
     }
     if !places.is_empty() {
         return places;
@@ -116,6 +137,9 @@ fn of_text(index: &Index<'_>, text: &str) -> Vec<Place> {
         }));
     }
     if places.is_empty() {
+        places = of_name(index, &words);
+    }
+    if places.is_empty() && !is_numeric {
         let inside = text.chars().any(has_clitics) && text.chars().count() > 2;
         // `125000` is another number than `1,250.00`. The range begins with a letter, a digit or a symbol.
         let is_free = inside || !text.chars().any(|c| digit(c).is_some());
@@ -166,7 +190,7 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
     let begin = |at: usize| {
         at.checked_sub(1).and_then(|before| words.get(before)).map_or(start, |(_, gap, end)| end + gap.len())
     };
-    let sign = |text: &str, at: usize| minus(text.get(..at).unwrap_or_default());
+    let sign = |text: &str, start: usize, end: usize| sign(text, start, end).filter(|sign| sign.is_certain);
     let is_number =
         |(_, (word, ..)): &(usize, &(String, &str, usize))| word.chars().all(|c| digit(c).is_some());
     let digits: Vec<_> = words.iter().enumerate().filter(is_number).collect();
@@ -179,18 +203,23 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
     let numbers = parts.filter_map(|part| {
         let ((from, _), (to, (.., end))) = part.first().zip(part.last())?;
         let begin = begin(*from);
-        Some((*from, *to, sign(text, begin).is_some(), units(text, begin, *end)))
+        Some((*from, *to, sign(text, begin, *end).is_some(), units(text, begin, *end)))
     });
     let numbers: Vec<_> = numbers.collect();
     type Part<'u> = (usize, usize, bool, Vec<&'u str>);
-    let is_same = |(from, to, is_negative, own): &Part<'_>, first: usize, is_verbatim: bool| {
-        index.range(first + from, first + to).is_some_and(|range| {
-            let (start, end) = (size(range.start), size(range.end));
-            sign(&index.text, start).is_some() == *is_negative
-                && (is_verbatim || agree(own, &units(&index.text, start, end)))
-        })
+    // Returns the range with the sign of a number in it; `None` for a number with another sign or unit.
+    let with_sign = |range: Range, (from, to, is_negative, own): &Part<'_>, is_verbatim: bool| {
+        let number = index.range(size(range.first) + from, size(range.first) + to)?;
+        let (start, end) = (size(number.start), size(number.end));
+        let sign = sign(&index.text, start, end);
+        let is_same =
+            sign.is_some() == *is_negative && (is_verbatim || agree(own, &units(&index.text, start, end)));
+        let (start, end) =
+            sign.map_or((range.start, range.end), |sign| (offset(sign.start), offset(sign.end)));
+        is_same.then_some(Range { start: start.min(range.start), end: end.max(range.end), ..range })
     };
     let own = signs(text, 0, words.last().map_or(0, |(.., end)| *end));
+    let has_words = digits.len() < words.len();
     let mut places = Vec::new();
     for token in index.occurrences(rare) {
         let Some(first) = token.checked_sub(position) else { continue };
@@ -204,19 +233,18 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
             continue;
         }
         // The signs belong to the number and to the word.
-        let sign = sign(&index.text, size(range.start)).filter(|_| !index.is_border(size(range.start)));
         let end = range.end + offset(signs_after(&index.text, size(range.end)).len());
-        let range = Range { start: sign.map_or(range.start, offset), end, ..range };
-        if !numbers.iter().all(|number| is_same(number, first, verbatim.is_some())) {
-            continue;
-        }
+        let signed = numbers
+            .iter()
+            .try_fold(Range { end, ..range }, |range, number| with_sign(range, number, verbatim.is_some()));
+        let Some(range) = signed else { continue };
         let place = match verbatim
             .and_then(|(from, to)| Some((u32::try_from(from).ok()?, u32::try_from(to).ok()?)))
         {
-            Some((start, end)) if index.is_whole(start, end) => {
+            Some((start, end)) if index.is_whole(start, end, has_words) => {
                 Place::new(Range { start, end, ..range }, Status::Exact, 1.0)
             }
-            _ if !index.is_whole(range.start, range.end) => continue,
+            _ if !index.is_whole(range.start, range.end, has_words) => continue,
             _ => {
                 let same_case = plain_case(index.slice(range.start, range.end)) == plain_case(text);
                 Place::new(range, Status::Normalised, if same_case { 0.95 } else { 0.9 })
@@ -228,6 +256,26 @@ fn of_words(index: &Index<'_>, text: &str, words: &[(String, &str, usize)]) -> V
         }
     }
     places
+}
+
+/// Returns the places of a name whose last words stand before a comma, and the others behind it: `King, Ada B.` for `Ada B. King`.
+fn of_name(index: &Index<'_>, words: &[(String, &str, usize)]) -> Vec<Place> {
+    let is_word =
+        |(word, gap, _): &(String, &str, usize)| !gap.contains(',') && !word.contains(|c| digit(c).is_some());
+    let is_name = (2..=MAX_NAME).contains(&words.len()) && words.iter().all(is_word);
+    let turned = (1..words.len()).filter(|_| is_name).flat_map(|first| {
+        let mut turned = words.to_vec();
+        turned.rotate_left(first);
+        let is_turned = move |place: &Place| {
+            let (from, last) = (size(place.range.first), size(place.range.last));
+            index.gap(from + words.len() - first - 1).trim() == ","
+                && index.slice(place.range.start, place.range.end).matches(',').count() == 1
+                && !from.checked_sub(1).is_some_and(|before| index.has_more(before))
+                && (!index.has_more(last) || index.gap(last).ends_with(['(', '<', '[']))
+        };
+        of_words(index, "", &turned).into_iter().filter(is_turned).collect::<Vec<_>>()
+    });
+    turned.collect()
 }
 
 /// Returns the letters and digits of a text.
@@ -257,7 +305,7 @@ fn of_number(index: &Index<'_>, number: &Number) -> Vec<Place> {
     if !places.is_empty() {
         return places;
     }
-    let spelled = index.spelled(value).take(MAX_PLACES);
+    let spelled = Numeral::places(&index.spelled, value).take(MAX_PLACES);
     spelled.map(|range| Place::new(range, Status::Normalised, 0.5)).collect()
 }
 
@@ -268,9 +316,12 @@ fn numerals(index: &Index<'_>, value: Decimal, written: &str) -> Vec<Place> {
             if index.slice(range.start, range.end) == written { Status::Exact } else { Status::Normalised };
         let quality = if status == Status::Exact { 1.0 } else { 0.97 };
         let quality = if is_part(index, range) { quality - 0.4 } else { quality };
+        // Of `88.75` and `8875 %`, the first is the number itself.
+        let is_share = || !amount(index.slice(range.start, range.end)).0.contains(&value);
+        let quality = if index.is_percent(range.end) && is_share() { quality - 0.2 } else { quality };
         Place::new(range, status, quality)
     };
-    index.numerals(value).take(MAX_PLACES).map(place).collect()
+    Numeral::places(&index.numbers, value).take(MAX_PLACES).map(place).collect()
 }
 
 /// Returns whether a number is a part of a longer notation: an identifier, a date, a telephone number, a time.

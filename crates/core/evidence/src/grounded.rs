@@ -23,6 +23,7 @@ const MAX_LETTERS: usize = 200;
 impl Index<'_> {
     /// Returns whether a text or a number stands in the input as whole words, in any notation that [`evidence`](Self::evidence) finds. A
     /// text needs at least `min_length` letters, digits or symbols and at least one; a single letter has to stand there in the same case.
+    /// It does not begin or end between a digit and a letter, as in `7a`, unless it is a number or the letters are a currency.
     /// A number is whole with its digits, separators and sign, and the currency beside it is no other one than that of the text.
     /// A date without its year counts if the year stands somewhere. `null`, booleans, lists and objects never stand in an input.
     ///
@@ -70,7 +71,7 @@ impl Index<'_> {
         let ranges: Vec<(u32, u32)> = match leaf {
             Value::String(text) => self.similar(text.trim()),
             Value::Number(_) => {
-                self.all_numbers().take(MAX_COMPARED).map(|range| (range.start, range.end)).collect()
+                self.numbers.iter().take(MAX_COMPARED).map(|it| (it.range.start, it.range.end)).collect()
             }
             _ => return None,
         };

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use crate::csv::{cell_commas, is_cell_break};
 use crate::date::{self, Date, Kind};
-use crate::decimal::Decimal;
+use crate::decimal::is_currency;
 use crate::numeral::{Numeral, Range, hash};
-use crate::spelled;
 use crate::text::{clusters, digit, fold_into, folded, is_mark, is_unspaced, offset, signs_after, size};
 
 /// A token of the input: a word, a run of digits, or a single character of a script without spaces. Offsets are bytes.
@@ -51,22 +50,6 @@ pub struct Index<'t> {
 
 /// The size of a block of `Index::scalars` in bytes.
 const BLOCK: usize = 256;
-
-impl spelled::Tokens for Index<'_> {
-    fn word(&self, token: usize) -> &str {
-        self.word(token)
-    }
-
-    fn gap(&self, token: usize) -> &str {
-        self.gap(token)
-    }
-
-    fn around(&self, first: usize, last: usize) -> Option<(&str, &str)> {
-        let range = self.range(first, last)?;
-        let (before, after) = self.text.split_at(size(range.start));
-        Some((before, after.get(size(range.end - range.start)..).unwrap_or_default()))
-    }
-}
 
 impl<'t> Index<'t> {
     /// Creates the index of a text, which it borrows or owns.
@@ -230,21 +213,6 @@ impl<'t> Index<'t> {
         (token, self.tokens.get(token).is_some_and(|token| size(token.folded) == at))
     }
 
-    /// Returns the numbers with a value, in the order of the input.
-    pub(crate) fn numerals(&self, value: Decimal) -> impl Iterator<Item = Range> + '_ {
-        Numeral::places(&self.numbers, value)
-    }
-
-    /// Returns the numbers in words with a value, in the order of the input.
-    pub(crate) fn spelled(&self, value: Decimal) -> impl Iterator<Item = Range> + '_ {
-        Numeral::places(&self.spelled, value)
-    }
-
-    /// Returns the places of all numbers.
-    pub(crate) fn all_numbers(&self) -> impl Iterator<Item = Range> + '_ {
-        self.numbers.iter().map(|number| number.range)
-    }
-
     /// Returns the places of a date, in the order of the input.
     pub(crate) fn dates(&self, date: Date) -> impl Iterator<Item = Range> + '_ {
         let start = self.dates.partition_point(|entry| entry.0 < date);
@@ -291,30 +259,37 @@ impl<'t> Index<'t> {
 
     fn find_dates(&mut self) {
         let mut dates = Vec::new();
+        // The token after the last full date: its numbers are no parts of another one.
+        let mut free = 0;
         for token in 0..self.tokens.len() {
             let Some(first) = self.tokens.get(token) else { break };
             let length = first.end - first.start;
             let plausible = match first.kind {
-                Kind::Digits => length <= 24 && !self.is_inside_word(token),
+                Kind::Digits => token >= free && length <= 24 && !self.is_inside_word(token),
                 Kind::Word => (3..=24).contains(&length),
                 Kind::Single => false,
             };
             if !plausible {
                 continue;
             }
-            let within = |line: u32| {
-                date::at(|index| {
-                    let next = self.tokens.get(token + index).filter(|next| next.line <= line);
-                    next.map(|_| (self.word(token + index), self.gap(token + index)))
-                })
+            let word = |index: usize, line: u32| {
+                let next = self.tokens.get(token + index).filter(|next| next.line <= line);
+                next.map(|_| (self.word(token + index), self.gap(token + index)))
             };
+            let within = |line: u32| date::at(|index| word(index, line));
             let mut add = |found: date::Found| {
                 let last = found.words.checked_sub(1).map(|words| token + words);
                 if let Some(range) = last.and_then(|last| self.range(token, last)) {
+                    if found.dates.iter().all(|date| date.0 > 0) {
+                        free = free.max(token + found.own);
+                    }
                     dates.extend(found.dates.into_iter().map(|date| (date, range)));
                 }
             };
             let found = within(first.line + 1);
+            if found.words == 0 && token.checked_sub(1).is_none_or(|before| is_cell_break(self.gap(before))) {
+                add(date::without_year(|index| word(index, first.line)));
+            }
             if let Some(last) = self.line_end(token, found.words) {
                 add(within(first.line));
                 if !self.goes_on(token, last, &found) {
@@ -347,18 +322,26 @@ impl<'t> Index<'t> {
         });
         // A number at the end of a line is a day only behind the word for one.
         let is_day = last == token && self.tokens.get(token).is_some_and(|it| it.kind == Kind::Digits);
-        let is_running = before.is_some_and(|before| !is_day || date::is_before_day(self.word(before)));
+        let is_running =
+            before.is_some_and(|before| !is_day || date::BEFORE_DAY.contains(&self.word(before)));
         begins && is_full && (is_running || gap.starts_with(['.', '-', '/']))
     }
 
+    /// Returns whether the letters between which and a number an offset is are a currency.
+    fn is_beside_currency(&self, at: usize, is_before: bool) -> bool {
+        let next = self.tokens.partition_point(|token| size(token.start) < at);
+        is_currency(self.word(next.saturating_sub(usize::from(is_before))))
+    }
+
     /// Returns whether a range of bytes begins and ends at borders of words and numbers: a value inside of a longer word is another word.
-    pub(crate) fn is_whole(&self, start: u32, end: u32) -> bool {
-        self.is_border(size(start)) && self.is_border(size(end))
+    /// A text of numbers may end at a letter, such as that of a unit.
+    pub(crate) fn is_whole(&self, start: u32, end: u32, has_words: bool) -> bool {
+        [start, end].into_iter().all(|at| self.is_border(size(at), has_words))
     }
 
     /// Returns whether no word and no number goes on over this offset. Digits, their separators and their sign are one number; the parts of
-    /// dates, identifiers and versions are several.
-    pub(crate) fn is_border(&self, at: usize) -> bool {
+    /// dates, identifiers and versions are several. A digit beside a letter, as in `7a`, is inside of a word.
+    pub(crate) fn is_border(&self, at: usize, of_words: bool) -> bool {
         // A combining mark belongs to the character before it.
         let before = self.text.get(..at).and_then(|text| text.chars().rev().find(|c| !is_mark(*c)));
         let after = self.text.get(at..).and_then(|text| text.chars().next());
@@ -368,7 +351,8 @@ impl<'t> Index<'t> {
                     && other.is_alphanumeric()
                     && !is_unspaced(one)
                     && !is_unspaced(other)
-                    && digit(one).is_some() == digit(other).is_some())
+                    && (digit(one).is_some() == digit(other).is_some()
+                        || of_words && !self.is_beside_currency(at, digit(other).is_some())))
         });
         let is_signed = matches!(after, Some('+' | '#'))
             && (0..2).any(|signs| {
@@ -379,16 +363,6 @@ impl<'t> Index<'t> {
         !is_joined
             && !is_signed
             && number.and_then(|number| self.long_numbers.get(number)).is_none_or(|(_, end)| *end <= at)
-    }
-
-    /// Returns the values of all numbers in words.
-    pub(crate) fn spelled_values(&self) -> impl Iterator<Item = Decimal> + '_ {
-        self.spelled.iter().map(|number| number.value)
-    }
-
-    /// Returns the values of all numbers.
-    pub(crate) fn values(&self) -> impl Iterator<Item = Decimal> + '_ {
-        self.numbers.iter().map(|number| number.value)
     }
 
     /// Returns the places of a text without separators in the folded text, as ranges of whole tokens and numbers. `inside` also accepts
@@ -413,7 +387,7 @@ impl<'t> Index<'t> {
             } else {
                 after
             };
-            self.range(first, last).filter(|range| self.is_whole(range.start, range.end))
+            self.range(first, last).filter(|range| self.is_whole(range.start, range.end, true))
         });
         ranges.take(max).collect()
     }

@@ -1,7 +1,7 @@
 //! The numbers of an input.
 
 use crate::date::Kind;
-use crate::decimal::{Decimal, is_currency, minus, readings, separator};
+use crate::decimal::{Decimal, is_currency, readings, separator, sign};
 use crate::index::Index;
 use crate::numeral::{Numeral, Range};
 use crate::spelled;
@@ -51,13 +51,14 @@ impl Index<'_> {
             let last = self.number_end(token);
             let before = numbers.len();
             self.add_numbers(token, last, &mut numbers);
-            let digits = self.first_byte(token);
-            let start = minus(self.text.get(..size(digits)).unwrap_or_default()).map_or(digits, offset);
             let is_number = numbers.len() > before;
             let whole = last;
             let last = last + self.tail(last).words();
-            if is_number && (last > token || start < first.start) {
-                let end = self.tokens.get(last).map_or(first.end, |token| token.end);
+            let digits = self.first_byte(token);
+            let end = self.tokens.get(last).map_or(first.end, |token| token.end);
+            let sign = sign(&self.text, size(digits), size(end)).filter(|sign| sign.is_certain);
+            let (start, end) = sign.map_or((digits, end), |sign| (offset(sign.start), offset(sign.end)));
+            if is_number && (last > token || (start, end) != (first.start, first.end)) {
                 long_numbers.push((start, end));
             }
             if !is_number && whole > token {
@@ -127,16 +128,27 @@ impl Index<'_> {
         start - u32::from(is_mark)
     }
 
-    /// Returns the last token of a number that begins at a token, over separators other than spaces.
+    /// Returns the last token of a number that begins at a token, over separators other than spaces, unless a line never breaks at the space or
+    /// a group of zeros follows it, which is no number of its own.
     fn number_end(&self, first: usize) -> usize {
         let mut last = first;
         while let Some(token) = self.tokens.get(last)
             && self.tokens.get(last + 1).is_some_and(|token| token.kind == Kind::Digits)
         {
-            let mut gap = self.gap(last).chars();
-            let mark = gap.next().and_then(separator).filter(|mark| *mark != ' ');
-            let is_border = mark == Some(',') && self.is_cell_comma(token.end);
-            if mark.is_none() || is_border || gap.next().is_some() || last - first > 16 {
+            let (mut gap, next) = (self.gap(last).chars(), self.word(last + 1));
+            let mark = gap.next();
+            let joins = match mark.and_then(separator) {
+                Some(' ') => {
+                    let is_group = next == "000" || mark != Some(' ') && next.chars().count() == 3;
+                    is_group
+                        && self
+                            .range(first, last + 1)
+                            .is_some_and(|it| !readings(self.slice(it.start, it.end)).is_empty())
+                }
+                Some(',') => !self.is_cell_comma(token.end),
+                mark => mark.is_some(),
+            };
+            if !joins || gap.next().is_some() || last - first > 16 {
                 break;
             }
             last += 1;
@@ -167,31 +179,27 @@ impl Index<'_> {
         let last = whole + tail.words();
         let Some(mut range) = self.range(first, last) else { return };
         range.start = self.first_byte(first);
-        let before = self.text.get(..size(range.start)).unwrap_or_default();
-        let after = self.text.get(size(range.end)..).unwrap_or_default();
         let digits = self.slice(range.start, self.tokens.get(whole).map_or(0, |token| token.end));
-        let sign = minus(before);
-        let is_negative = sign.is_some();
-        let in_parentheses = before.ends_with('(') && after.starts_with(')');
-        if let Some(sign) = sign {
-            range.start = offset(sign);
-        } else if in_parentheses {
-            range = Range { start: range.start - 1, end: range.end + 1, ..range };
-        }
-        let mut add = |value: Decimal, range: Range| numbers.push(Numeral::new(value, range));
-        for value in readings(digits) {
+        let sign = sign(&self.text, size(range.start), size(range.end));
+        let mut add = |value: Decimal, range: Range| {
+            let with_sign = sign.map(|sign| {
+                let (start, end) = (range.start.min(offset(sign.start)), range.end.max(offset(sign.end)));
+                Numeral::new(value.negated(), Range { start, end, ..range })
+            });
+            let is_positive = sign.is_none_or(|sign| !sign.is_certain);
+            numbers.extend(with_sign.into_iter().chain(is_positive.then(|| Numeral::new(value, range))));
+        };
+        let is_percent = self.is_percent(range.end);
+        for (nth, value) in readings(digits).into_iter().enumerate() {
             let value = match tail {
                 Tail::None => Some(value),
                 Tail::Fraction(fraction) => fraction.and_then(|fraction| value.plus(fraction)),
                 Tail::Exponent(exponent) => Some(value.shifted(exponent)),
             };
             let Some(value) = value else { continue };
-            add(if is_negative || in_parentheses { value.negated() } else { value }, range);
-            if in_parentheses {
-                let inner = Range { start: range.start + 1, end: range.end - 1, ..range };
-                add(value, inner);
-            }
-            if after.trim_start_matches(' ').starts_with('%') {
+            add(value, range);
+            // Of two readings, the first one has decimals.
+            if is_percent && nth == 0 {
                 add(value.shifted(-2), range);
             }
             if let Some((exponent, words)) = self.multiplier(last) {
@@ -200,6 +208,11 @@ impl Index<'_> {
                 add(value.shifted(exponent), Range { last: offset(last), end, ..range });
             }
         }
+    }
+
+    /// Returns whether a percent sign follows a number.
+    pub(crate) fn is_percent(&self, end: u32) -> bool {
+        self.text.get(size(end)..).is_some_and(|after| after.trim_start_matches(' ').starts_with('%'))
     }
 
     /// Returns the power of ten that the word after a number stands for.

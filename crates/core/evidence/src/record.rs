@@ -143,16 +143,12 @@ impl Records {
             }
             leaf => {
                 let number = self.leaves.len();
-                let member = at.path.segments().iter().map(|step| match step {
-                    Segment::Key(name) => name.as_str(),
-                    Segment::Index(_) => "*",
-                });
                 self.leaves.push(Leaf {
                     path: at.path.clone(),
                     written: leaf.as_str().map_or_else(|| leaf.to_string(), |text| text.trim().to_owned()),
                     places: places(leaf),
                     label: Label::new(at.name, &at.parents, at.schema),
-                    member: member.collect::<Vec<_>>().join("\0"),
+                    member: member(&at.path),
                     record: at.record,
                     chosen: None,
                 });
@@ -168,4 +164,13 @@ impl Records {
         self.records.push(Record { parent: Some(parent), ..Record::default() });
         self.records.len() - 1
     }
+}
+
+/// Returns the path of a leaf without the indexes of items.
+pub(crate) fn member(path: &JsonPath) -> String {
+    let step = |step: &Segment| match step {
+        Segment::Key(name) => name.clone(),
+        Segment::Index(_) => "*".to_owned(),
+    };
+    path.segments().iter().map(step).collect::<Vec<_>>().join("\0")
 }

@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 use foldhash::quality::FixedState;
 
 use crate::decimal::Decimal;
+use crate::index::Index;
+use crate::text::size;
 
 /// A word of a number.
 #[derive(Clone, Copy)]
@@ -88,21 +90,9 @@ pub(crate) fn fraction(folded: &str) -> Option<Option<Decimal>> {
     Some(exact.then(|| Decimal::new(false, part * 1_000 / whole, 3)))
 }
 
-/// The tokens of an input.
-pub(crate) trait Tokens {
-    /// Returns the folded text of a token; empty if there is none.
-    fn word(&self, token: usize) -> &str;
-
-    /// Returns the text between a token and the next one.
-    fn gap(&self, token: usize) -> &str;
-
-    /// Returns the text before the first of two tokens, and the text after the last.
-    fn around(&self, first: usize, last: usize) -> Option<(&str, &str)>;
-}
-
 /// Returns the number that begins at a token, with its tokens; `None` with an empty range if none does. The end is that of all words of
 /// numbers in sequence.
-pub(crate) fn at(index: &impl Tokens, token: usize) -> (Option<Decimal>, Range<usize>) {
+pub(crate) fn at(index: &Index<'_>, token: usize) -> (Option<Decimal>, Range<usize>) {
     let words = Words(index);
     let is_part = words.part(token).is_some();
     if !is_part && !matches!(index.word(token), "a" | "half") {
@@ -126,9 +116,9 @@ pub(crate) fn at(index: &impl Tokens, token: usize) -> (Option<Decimal>, Range<u
 }
 
 /// The words of an input.
-struct Words<'i, T>(&'i T);
+struct Words<'i, 't>(&'i Index<'t>);
 
-impl<T: Tokens> Words<'_, T> {
+impl Words<'_, '_> {
     /// Returns whether a token and the next one are joined by one space, hyphen or line break.
     fn joins(&self, token: usize) -> bool {
         matches!(self.0.gap(token), " " | "-" | "\n" | "\u{a0}" | "\u{2010}" | "\u{2011}" | "-\n" | "\r\n")
@@ -251,8 +241,10 @@ impl<T: Tokens> Words<'_, T> {
 
     /// Returns whether the words up to a token are no part of a longer notation: an ordinal, an identifier, an address.
     fn is_free(&self, first: usize, last: usize) -> bool {
-        let Some((before, after)) = self.0.around(first, last) else { return false };
-        let (mut before, mut after) = (before.chars().rev(), after.chars());
+        let Some(range) = self.0.range(first, last) else { return false };
+        let part = |from: usize, to: usize| self.0.text.get(from..to).unwrap_or_default().chars();
+        let mut before = part(0, size(range.start)).rev();
+        let mut after = part(size(range.end), self.0.text.len());
         let joins = |near: Option<char>, far: Option<char>| match near {
             Some('.' | '/' | '\'' | '\u{2019}') => far.is_some_and(char::is_alphanumeric),
             Some(near) => near.is_alphanumeric() || matches!(near, '_' | '@' | '#'),

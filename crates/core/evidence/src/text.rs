@@ -74,7 +74,7 @@ fn exactly(text: &str) -> String {
         } else if is_dash && is_digit(index + 1) {
             out.push('-');
         } else if is_symbol(letter) || letter.is_alphanumeric() || letter == '_' {
-            out.push(letter);
+            out.push(if letter == '\u{d7}' { 'x' } else { letter });
         } else if matches!(letter, ':' | '/') {
             mark = Some(APART);
         } else {

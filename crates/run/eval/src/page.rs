@@ -79,7 +79,7 @@ fn overview(page: &mut String, comparison: &Comparison) {
 fn difference(page: &mut String, title: &str, baseline: &Baseline) {
     let _ = write!(
         page,
-        "<p>{} ({}): <b>{:+.2}</b> points{}; better in {}, worse in {}, equal in {} documents; probability of being better {}.</p>",
+        "<p>{} ({}): <b>{:+.2}</b> points{}; better in {}, worse in {}, equal in {} document{}; probability of being better {}.</p>",
         html_text(title),
         percent(baseline.score),
         100.0 * baseline.difference,
@@ -87,6 +87,7 @@ fn difference(page: &mut String, title: &str, baseline: &Baseline) {
         baseline.better,
         baseline.worse,
         baseline.equal,
+        if baseline.equal == 1 { "" } else { "s" },
         percent(baseline.probability_better),
     );
 }
@@ -97,10 +98,11 @@ fn section(page: &mut String, report: &Report) {
     }
     let _ = write!(
         page,
-        "<p>Score <b>{}</b>{} of {} documents",
+        "<p>Score <b>{}</b>{} of {} document{}",
         percent(report.score),
         report.interval.map(range).unwrap_or_default(),
         report.rows.len(),
+        if report.rows.len() == 1 { "" } else { "s" },
     );
     if report.unanswered > 0 {
         let _ = write!(page, ", {} without an answer", report.unanswered);

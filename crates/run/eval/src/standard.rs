@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use formwork_evidence::{Compare, Pairing, assign, is_stated, subschema};
+use formwork_core::keywords::find;
+use formwork_evidence::{Compare, KEYWORD, Pairing, assign, is_stated, subschema};
 use formwork_json::Segment;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::tally::{Place, Sink, Tally, grade};
 
@@ -18,21 +19,24 @@ pub(crate) fn compare(
     answer: Option<&Value>,
     sink: &mut Sink<'_>,
 ) -> Result<(), String> {
-    Walk { root: schema }.values(&Place::Root, schema, None, [Some(expected), answer], sink)
+    let is_near = |schema: &Value| schema.get(KEYWORD).is_some_and(|how| how.get("tolerance").is_some());
+    let has_tolerance = schema.is_some_and(|schema| find(schema, is_near).is_some());
+    Walk { root: schema, has_tolerance }.values(&Place::Root, schema, None, [Some(expected), answer], sink)
 }
 
 struct Walk<'s> {
     root: Option<&'s Value>,
+    has_tolerance: bool,
 }
 
 impl<'s> Walk<'s> {
     /// Compares two values. `inherited` is the comparison that a list states for its items.
-    fn values(
+    fn values<'v>(
         &self,
         place: &Place<'_>,
         schema: Option<&'s Value>,
         inherited: Option<Compare>,
-        [expected, answer]: [Option<&Value>; 2],
+        [expected, answer]: [Option<&'v Value>; 2],
         sink: &mut Sink<'_>,
     ) -> Result<(), String> {
         let stated = match (self.root, schema) {
@@ -40,64 +44,38 @@ impl<'s> Walk<'s> {
             _ => None,
         };
         let how = stated.or(inherited);
-        match (expected, answer) {
-            (Some(Value::Object(one)), Some(Value::Object(other))) => {
-                let added = other.keys().filter(|name| !one.contains_key(*name));
-                for name in one.keys().chain(added) {
-                    let values = [one.get(name), other.get(name)];
-                    let member = self.sub(schema, &Segment::Key(name.clone()));
-                    self.values(&Place::Key(place, name), member, None, values, sink)?;
-                }
-                Ok(())
-            }
-            (Some(Value::Array(one)), Some(Value::Array(other))) => {
-                self.lists(place, schema, how, [one, other], sink)
-            }
-            (Some(Value::Object(_) | Value::Array(_)), other) if is_stated(other) => {
-                self.values(place, schema, None, [expected, None], sink)?;
-                self.values(place, schema, None, [None, answer], sink)
-            }
-            (one, Some(Value::Object(_) | Value::Array(_))) if is_stated(one) => {
-                self.values(place, schema, None, [expected, None], sink)?;
-                self.values(place, schema, None, [None, answer], sink)
-            }
-            // One side alone: each of its leaves is missing or invented.
-            (Some(Value::Object(members)), _) | (_, Some(Value::Object(members))) if !members.is_empty() => {
-                for (name, member) in members {
-                    let values = if expected.is_some_and(Value::is_object) {
-                        [Some(member), None]
-                    } else {
-                        [None, Some(member)]
-                    };
-                    let schema = self.sub(schema, &Segment::Key(name.clone()));
-                    self.values(&Place::Key(place, name), schema, None, values, sink)?;
-                }
-                Ok(())
-            }
-            (Some(Value::Array(items)), _) | (_, Some(Value::Array(items))) if !items.is_empty() => {
-                for (index, item) in items.iter().enumerate() {
-                    let values = if expected.is_some_and(Value::is_array) {
-                        [Some(item), None]
-                    } else {
-                        [None, Some(item)]
-                    };
-                    self.values(
-                        &Place::Each(place),
-                        self.sub(schema, &Segment::Index(index)),
-                        how,
-                        values,
-                        sink,
-                    )?;
-                }
-                Ok(())
-            }
-            _ => {
-                let how = how.unwrap_or(Compare::Text);
-                let grade = grade(expected, answer, |expected, answer| how.is_equal(expected, answer));
-                sink(place, grade, expected, answer);
-                Ok(())
-            }
+        let objects = [expected, answer].map(|value| value.and_then(Value::as_object));
+        let lists = [expected, answer].map(|value| value.and_then(Value::as_array).map(Vec::as_slice));
+        let is_nested =
+            |value: Option<&Value>| value.is_some_and(|value| value.is_object() || value.is_array());
+        let are_alike = !objects.contains(&None) || !lists.contains(&None);
+        // Of values of two kinds, as of one side alone, each leaf is missing or invented.
+        if !are_alike
+            && (is_nested(expected) && is_stated(answer) || is_nested(answer) && is_stated(expected))
+        {
+            self.values(place, schema, None, [expected, None], sink)?;
+            return self.values(place, schema, None, [None, answer], sink);
         }
+        if objects.iter().flatten().any(|members| are_alike || !members.is_empty()) {
+            let [one, other] = objects;
+            let keys = |members: Option<&'v Map<String, Value>>| members.into_iter().flat_map(Map::keys);
+            let added = keys(other).filter(|name| one.is_none_or(|one| !one.contains_key(*name)));
+            for name in keys(one).chain(added) {
+                let values = objects.map(|members| members.and_then(|members| members.get(name)));
+                let member = self.sub(schema, &Segment::Key(name.clone()));
+                self.values(&Place::Key(place, name), member, None, values, sink)?;
+            }
+            return Ok(());
+        }
+        if lists.iter().flatten().any(|items| are_alike || !items.is_empty()) {
+            // The items of one side alone are not compared with each other.
+            let how = how.filter(|_| are_alike);
+            return self.lists(place, schema, how, lists.map(Option::unwrap_or_default), sink);
+        }
+        let how = how.unwrap_or(Compare::Text);
+        let grade = grade(expected, answer, |expected, answer| how.is_equal(expected, answer));
+        sink(place, grade, expected, answer);
+        Ok(())
     }
 
     fn lists(
@@ -136,7 +114,8 @@ impl<'s> Walk<'s> {
         };
         let pairing = Pairing::of(
             [expected, answer],
-            Value::to_string,
+            // Equality with a tolerance is not transitive: equal items may have better partners.
+            |item| if self.has_tolerance { format!("{item:p}") } else { item.to_string() },
             |rows, columns, weight| assign(rows, columns, weight),
             similarity,
         );

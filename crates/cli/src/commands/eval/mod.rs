@@ -171,7 +171,7 @@ pub(crate) fn run(mut args: Args, providers: &Providers) -> Result<Status, Faile
     }
     for file in &args.answers {
         let name = files::name(file);
-        let of = (args.answers.len() > 1).then(|| name.clone());
+        let of = (args.answers.len() > 1 || args.merge).then(|| name.clone());
         let configurations = answers::configurations(file)?;
         if configurations.len() < 2 {
             sets.push(Set::new(of, name, Answers::open(file, None, None)?, args.profile, false));

@@ -50,11 +50,12 @@ fn effort(spent: Spent) -> [String; 5] {
 fn difference(title: &str, baseline: &Baseline) -> String {
     let Baseline { score, difference, interval, probability_better, better, worse, equal, .. } = baseline;
     format!(
-        "{title} {} %: difference {:+.2} points ({}), better in {better}, worse in {worse}, equal in {equal} documents; probability of \
+        "{title} {} %: difference {:+.2} points ({}), better in {better}, worse in {worse}, equal in {equal} document{}; probability of \
          being better {} %\n",
         percent(*score),
         100.0 * difference,
         range(Some(*interval)),
+        if *equal == 1 { "" } else { "s" },
         percent(*probability_better),
     )
 }
@@ -62,10 +63,11 @@ fn difference(title: &str, baseline: &Baseline) -> String {
 /// Returns the result of a configuration.
 pub(super) fn report(report: &Report) -> String {
     let mut text = format!(
-        "score {} % ({}), {} documents",
+        "score {} % ({}), {} document{}",
         percent(report.score),
         range(report.interval),
-        report.rows.len()
+        report.rows.len(),
+        if report.rows.len() == 1 { "" } else { "s" }
     );
     if report.unanswered > 0 {
         text.push_str(&format!(", {} without an answer", report.unanswered));

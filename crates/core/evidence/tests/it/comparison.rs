@@ -64,6 +64,9 @@ fn each_comparison_has_equal_and_different_values() {
         (json!("text"), json!("-5"), json!("5"), false),
         (json!("text"), json!("(-5 %)"), json!("\u{2212}5%"), true),
         (json!("text"), json!("A-12"), json!("A12"), true),
+        (json!("text"), json!("120x80x60"), json!("120×80×60"), true),
+        (json!("text"), json!("120x80x60"), json!("120 × 80 × 60"), true),
+        (json!("text"), json!("120x80x60"), json!("120×8060"), false),
         (json!("text"), json!("<5"), json!(">5"), false),
         (json!("text"), json!("€5"), json!("$5"), false),
         (json!("text"), json!("C++"), json!("C"), false),
@@ -195,6 +198,7 @@ fn the_comparison_is_found_through_references_variants_and_maps() {
         json!({"properties": {"a": {"oneOf": [{"type": "null"}, {"allOf": [date]}]}}}),
         json!({"properties": {"a": {"$ref": "#/$defs/day"}}, "$defs": {"day": {"anyOf": [{"type": "null"}, date]}}}),
         json!({"additionalProperties": date}),
+        json!({"patternProperties": {"^b": {"enum": ["x"]}, "^a$": date}, "additionalProperties": false}),
         json!({"allOf": [{"additionalProperties": {"enum": ["x"]}}, {"properties": {"a": date}}]}),
     ] {
         let member = subschema(&schema, &schema, &Segment::Key("a".to_owned())).unwrap();

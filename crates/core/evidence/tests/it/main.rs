@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod alignment;
+mod amounts;
 mod candidates;
 mod cells;
 mod comparison;
+mod dates;
 mod documents;
 mod generated;
 mod merging;

@@ -74,73 +74,77 @@ fn a_time_stands_beside_its_date() {
         ("Departure 2024-03-05T14:30:00Z, gate 5", "2024-03-05T14:30:00Z", "2024-03-05T14:30:00Z"),
         ("Departure 2024-03-05T14:30:00Z, gate 5", "2024-03-05T14:30:00", "2024-03-05T14:30:00"),
         ("Departure 2024-03-05T14:30:00Z, gate 5", "2024-03-05T18:00:00Z", ""),
-        ("on 5 March 2024 at 14:30, gate 5", "2024-03-05T14:30:00", "5 March 2024"),
-        ("on 5 March 2024 at 14:30, gate 5", "2024-03-05T14:30:00+00:00", "5 March 2024"),
-        ("on 5 March 2024 at 2.30 pm, gate 5", "2024-03-05T14:30:00Z", "5 March 2024"),
-        ("on 5 March 2024 at 2:30 p.m.", "2024-03-05 14:30", "5 March 2024"),
+        ("on 5 March 2024 at 14:30, gate 5", "2024-03-05T14:30:00", "5 March 2024 at 14:30"),
+        ("on 5 March 2024 at 14:30, gate 5", "2024-03-05T14:30:00+00:00", "5 March 2024 at 14:30"),
+        ("on 5 March 2024 at 2.30 pm, gate 5", "2024-03-05T14:30:00Z", "5 March 2024 at 2.30 pm"),
+        ("on 5 March 2024 at 2:30 p.m.", "2024-03-05 14:30", "5 March 2024 at 2:30 p.m"),
         ("on 5 March 2024 at 2:30 am", "2024-03-05T14:30:00", ""),
         ("on 5 March 2024 at 09:15", "2024-03-05T14:30:00", ""),
         ("on 5 March 2024 at 09:15", "2024-03-05T00:00:00Z", "5 March 2024"),
-        ("am 5. März 2024 um 14 Uhr", "2024-03-05T14:00:00", "5. März 2024"),
-        ("on 5 March 2024 at 3 pm", "2024-03-05T15:00:00", "5 March 2024"),
+        ("am 5. März 2024 um 14 Uhr", "2024-03-05T14:00:00", "5. März 2024 um 14 Uhr"),
+        ("on 5 March 2024 at 3 pm", "2024-03-05T15:00:00", "5 March 2024 at 3 pm"),
         ("on 5 March 2024 at 3 pm", "2024-03-05T03:00:00", ""),
-        ("on 5 March 2024 at 12 am", "2024-03-05T00:00:00", "5 March 2024"),
-        ("on 5 March 2024 at 12:05 am", "2024-03-05T00:05:00", "5 March 2024"),
+        ("on 5 March 2024 at 12 am", "2024-03-05T00:00:00", "5 March 2024 at 12 am"),
+        ("on 5 March 2024 at 12:05 am", "2024-03-05T00:05:00", "5 March 2024 at 12:05 am"),
         ("on 5 March 2024 for 3 people", "2024-03-05T03:00:00", ""),
         ("Date: 5 March 2024\nTime: 14:30:15", "2024-03-05T14:30:15Z", "5 March 2024"),
         ("Date: 5 March 2024\nTime: 14:30:15", "2024-03-05T14:30:16Z", ""),
         ("Date: 5 March 2024\n\nA\nB\nTime: 14:30", "2024-03-05T14:30:00Z", ""),
-        ("le 5 mars 2024 à 14h30", "2024-03-05T14:30:00", "5 mars 2024"),
-        ("le 5 mars 2024 à 14 h 30 min", "2024-03-05T14:30:00", "5 mars 2024"),
+        ("le 5 mars 2024 à 14h30", "2024-03-05T14:30:00", "5 mars 2024 à 14h30"),
+        ("le 5 mars 2024 à 14 h 30 min", "2024-03-05T14:30:00", "5 mars 2024 à 14 h 30 min"),
         ("le 5 mars 2024 à 14h30", "2024-03-05T14:00:00", ""),
-        ("am 5. März 2024 um 14 Uhr 30", "2024-03-05T14:30:00", "5. März 2024"),
-        ("am 5. März 2024 um 14 Uhr, 3 Personen", "2024-03-05T14:00:00", "5. März 2024"),
-        ("el 5 de marzo de 2024 a las 2:30 p. m.", "2024-03-05T14:30:00", "5 de marzo de 2024"),
-        ("2024年3月5日 14時30分", "2024-03-05T14:30:00", "2024年3月5日"),
-        ("2024年3月5日 午後2時30分", "2024-03-05T14:30:00", "2024年3月5日"),
-        ("2024年3月5日下午2点", "2024-03-05T14:00:00", "2024年3月5日"),
+        ("am 5. März 2024 um 14 Uhr 30", "2024-03-05T14:30:00", "5. März 2024 um 14 Uhr 30"),
+        ("am 5. März 2024 um 14 Uhr, 3 Personen", "2024-03-05T14:00:00", "5. März 2024 um 14 Uhr"),
+        (
+            "el 5 de marzo de 2024 a las 2:30 p. m.",
+            "2024-03-05T14:30:00",
+            "5 de marzo de 2024 a las 2:30 p. m",
+        ),
+        ("2024年3月5日 14時30分", "2024-03-05T14:30:00", "2024年3月5日 14時30分"),
+        ("2024年3月5日 午後2時30分", "2024-03-05T14:30:00", "2024年3月5日 午後2時30分"),
+        ("2024年3月5日下午2点", "2024-03-05T14:00:00", "2024年3月5日下午2点"),
         ("2024年3月5日 午前2時30分", "2024-03-05T14:30:00", ""),
         ("2024년 3월 5일", "2024-03-05", "2024년 3월 5일"),
-        ("2024년 3월 5일 14시", "2024-03-05T14:00:00", "2024년 3월 5일"),
-        ("2024년 3월 5일 오후 2시 30분", "2024-03-05T14:30:00", "2024년 3월 5일"),
-        ("on 5 March 2024 at noon", "2024-03-05T12:00:00", "5 March 2024"),
+        ("2024년 3월 5일 14시", "2024-03-05T14:00:00", "2024년 3월 5일 14시"),
+        ("2024년 3월 5일 오후 2시 30분", "2024-03-05T14:30:00", "2024년 3월 5일 오후 2시 30분"),
+        ("on 5 March 2024 at noon", "2024-03-05T12:00:00", "5 March 2024 at noon"),
         ("on 5 March 2024 at noon", "2024-03-05T12:30:00", ""),
         // In another time zone, the hour is another one, and the date may be.
-        ("on 5 March 2024 at 15:30 CET", "2024-03-05T14:30:00Z", "5 March 2024"),
+        ("on 5 March 2024 at 15:30 CET", "2024-03-05T14:30:00Z", "5 March 2024 at 15:30"),
         ("on 5 March 2024 at 15:30 CET", "2024-03-05T13:30:00Z", ""),
-        ("on 5 March 2024 at 15:30 CET", "2024-03-05T15:30:00+01:00", "5 March 2024"),
+        ("on 5 March 2024 at 15:30 CET", "2024-03-05T15:30:00+01:00", "5 March 2024 at 15:30"),
         ("on 5 March 2024 at 15:30 CET", "2024-03-05T14:30:00", ""),
-        ("2024-03-05 15:30 +01:00", "2024-03-05T14:30:00Z", "2024-03-05"),
-        ("2024-03-05 15:30+0100", "2024-03-05T14:30:00Z", "2024-03-05"),
-        ("5 March 2024, 15:30 UTC+1", "2024-03-05T14:30:00Z", "5 March 2024"),
+        ("2024-03-05 15:30 +01:00", "2024-03-05T14:30:00Z", "2024-03-05 15:30"),
+        ("2024-03-05 15:30+0100", "2024-03-05T14:30:00Z", "2024-03-05 15:30"),
+        ("5 March 2024, 15:30 UTC+1", "2024-03-05T14:30:00Z", "5 March 2024, 15:30"),
         ("5 March 2024, 15:30 - 16:00", "2024-03-05T14:30:00Z", ""),
-        ("5 March 2024, 09:00-10:00", "2024-03-05T09:00:00Z", "5 March 2024"),
-        ("3 May 2024 at 2:30 PM EST", "2024-05-03T19:30:00Z", "3 May 2024"),
-        ("3 May 2024, 2:30 p.m. PDT", "2024-05-03T21:30:00Z", "3 May 2024"),
-        ("5 Mar 2024 8:30 PM -0500", "2024-03-06T01:30:00Z", "5 Mar 2024"),
-        ("3 May 2024 at 12:15 PM UTC+2", "2024-05-03T10:15:00Z", "3 May 2024"),
-        ("3 May 2024 at 8pm CET", "2024-05-03T19:00:00Z", "3 May 2024"),
+        ("5 March 2024, 09:00-10:00", "2024-03-05T09:00:00Z", "5 March 2024, 09:00"),
+        ("3 May 2024 at 2:30 PM EST", "2024-05-03T19:30:00Z", "3 May 2024 at 2:30 PM"),
+        ("3 May 2024, 2:30 p.m. PDT", "2024-05-03T21:30:00Z", "3 May 2024, 2:30 p.m"),
+        ("5 Mar 2024 8:30 PM -0500", "2024-03-06T01:30:00Z", "5 Mar 2024 8:30 PM"),
+        ("3 May 2024 at 12:15 PM UTC+2", "2024-05-03T10:15:00Z", "3 May 2024 at 12:15 PM"),
+        ("3 May 2024 at 8pm CET", "2024-05-03T19:00:00Z", "3 May 2024 at 8pm"),
         // A time with a zone is no other instant.
         ("2024-05-03T14:30:00+05:30", "2024-05-03T14:30:00Z", ""),
         ("2024-05-03T14:30:00Z", "2024-05-03T14:30:00-11:00", ""),
         ("2024-05-03T14:30-05:00", "2024-05-03T14:30:00Z", ""),
         ("2024-05-03T14:30:00.250Z", "2024-05-03T14:30:00-11:00", ""),
-        ("2024-05-03T14:30:00.250+01:00", "2024-05-03T13:30:00Z", "2024-05-03"),
+        ("2024-05-03T14:30:00.250+01:00", "2024-05-03T13:30:00Z", "2024-05-03T14:30:00.250"),
         ("May 3, 2024, 2:30 p.m. PDT", "2024-05-03T14:30:00+01:00", ""),
-        ("on 5 March 2024 at 14:30 IST", "2024-03-05T09:00:00Z", "5 March 2024"),
-        ("2024-03-05 14:30 +05:45", "2024-03-05T08:45:00Z", "2024-03-05"),
+        ("on 5 March 2024 at 14:30 IST", "2024-03-05T09:00:00Z", "5 March 2024 at 14:30"),
+        ("2024-03-05 14:30 +05:45", "2024-03-05T08:45:00Z", "2024-03-05 14:30"),
         ("2024-03-05 14:30 +05:30", "2024-03-05T09:10:00Z", ""),
-        ("Date: Tue, 5 Mar 2024 20:30:00 -0500", "2024-03-06T01:30:00Z", "5 Mar 2024"),
+        ("Date: Tue, 5 Mar 2024 20:30:00 -0500", "2024-03-06T01:30:00Z", "5 Mar 2024 20:30:00"),
         ("Date: Tue, 5 Mar 2024 20:30:00 -0500", "2024-03-05T01:30:00Z", ""),
-        ("Date: Tue, 5 Mar 2024 19:00:00 -0500", "2024-03-06T00:00:00Z", "5 Mar 2024"),
+        ("Date: Tue, 5 Mar 2024 19:00:00 -0500", "2024-03-06T00:00:00Z", "5 Mar 2024 19:00:00"),
         ("Date: 1 Mar 2024 01:30 CET", "2024-02-29T00:30:00Z", ""),
-        ("Date: 1 Mar 2024 00:30 CET", "2024-02-29T23:30:00Z", "1 Mar 2024"),
+        ("Date: 1 Mar 2024 00:30 CET", "2024-02-29T23:30:00Z", "1 Mar 2024 00:30"),
         ("on 5 March 2024 at 15:30", "2024-03-05T14:30:00Z", ""),
         ("5 March 2024, ratio 10:14:30", "2024-03-05T14:30:00", ""),
         ("at 14:30", "14:30:00", "14:30"),
-        ("at 2:30 PM", "14:30", "2:30"),
+        ("at 2:30 PM", "14:30", "2:30 PM"),
         ("at 14:30", "15:30", ""),
-        ("on 5 March 2024 at 14:30, gate 5", "20240305T143000Z", "5 March 2024"),
+        ("on 5 March 2024 at 14:30, gate 5", "20240305T143000Z", "5 March 2024 at 14:30"),
         // A code is no time.
         ("at 14:30", "T1430", ""),
         ("the score is 14.30", "14:30", "14.30"),
@@ -366,16 +370,75 @@ fn a_number_with_another_unit_is_another_value() {
 }
 
 #[test]
+fn a_text_does_not_begin_or_end_between_a_digit_and_a_letter() {
+    for (text, value, expected) in [
+        ("Am Markt 7a", "Am Markt 7", false),
+        ("Am Markt 7a", "Am Markt 7a", true),
+        ("Am Markt 7 a", "Am Markt 7", true),
+        ("Bahnhofstr. 12a", "Bahnhofstr. 12", false),
+        ("3M Deutschland GmbH", "M Deutschland GmbH", false),
+        ("3M Deutschland GmbH", "3M Deutschland", true),
+        ("Flug LH400", "LH", false),
+        ("Flug LH400", "LH 400", true),
+        ("Flug LH400", "400", true),
+        // A number before a unit, and a currency beside a number.
+        ("weight 5kg", "5", true),
+        ("price 20EUR", "EUR", true),
+        ("price EUR20", "price EUR", true),
+        ("price 20EUR", "price 20", true),
+        ("在5月", "5", true),
+        ("5月に", "月", true),
+    ] {
+        assert_eq!(states(text, &json!(value)), expected, "{value} in {text}");
+        assert_eq!(found(text, &json!(value)).0 != Status::NotFound, expected, "{value} in {text}");
+    }
+}
+
+#[test]
+fn a_name_may_stand_with_its_last_words_before_a_comma() {
+    for (text, value, place) in [
+        ("Buyer: Smith, John", "John Smith", "Smith, John"),
+        ("Buyer: Smith, John A.\n", "John A. Smith", "Smith, John A"),
+        ("van der Berg, Jan\nKing, Ada", "Jan van der Berg", "van der Berg, Jan"),
+        ("Smith, John; King, Ada", "Ada King", "King, Ada"),
+        ("Smith, John <js@a.io>", "John Smith", "Smith, John"),
+        // Parts of two names.
+        ("Ada King, Grace Hopper", "Grace King", ""),
+        ("Smith, John Paul", "John Smith", ""),
+        ("Smith, John, Paul", "John Paul Smith", ""),
+        ("Smith John", "John Smith", ""),
+        ("Smith\tJohn", "John Smith", ""),
+    ] {
+        let status = if place.is_empty() { Status::NotFound } else { Status::Normalised };
+        assert_eq!(found(text, &json!(value)), (status, place.to_owned()), "{value} in {text}");
+        assert_eq!(states(text, &json!(value)), !place.is_empty(), "{value} in {text}");
+    }
+}
+
+#[test]
 fn a_sum_by_a_rule_is_computed_and_has_the_places_of_its_terms() {
-    let rule = json!({"rule": "weightedSum", "target": "$.total", "terms": [{"path": "$.lines[*]", "weight": 1}], "tolerance": 0.01});
-    let schema = json!({"x-formwork-rules": [rule]});
-    let index = Index::new("Items: 7 and 5");
-    let statuses = |total: i32| {
-        let evidence = index.evidence(&json!({"lines": [7, 5], "total": total}), Some(&schema));
-        (evidence[2].status, evidence[2].spans.len())
+    let rule = |target: &str, terms: &[&str]| {
+        let terms: Vec<Value> = terms.iter().map(|path| json!({"path": path, "weight": 1})).collect();
+        json!({"rule": "weightedSum", "target": target, "terms": terms, "tolerance": 0.01})
     };
-    assert_eq!(statuses(12), (Status::Computed, 2));
-    assert_eq!(statuses(13), (Status::NotFound, 0));
+    let schema =
+        json!({"x-formwork-rules": [rule("$.total", &["$.net", "$.tax"]), rule("$.net", &["$.lines[*]"])]});
+    let statuses = |text: &str, net: i32, tax: Value, total: i32| {
+        let value = json!({"lines": [7, 5], "net": net, "tax": tax, "total": total});
+        let evidence = Index::new(text).evidence(&value, Some(&schema));
+        let of = |path: &str| {
+            let it = evidence.iter().find(|it| it.path.to_string() == path).unwrap();
+            (it.status, it.spans.len())
+        };
+        [of("$.net"), of("$.total")]
+    };
+    let (computed, none) = (|places: usize| (Status::Computed, places), (Status::NotFound, 0));
+    assert_eq!(statuses("Items: 7 and 5, tax 3", 12, json!(3), 15), [computed(2), computed(2)]);
+    assert_eq!(statuses("Items: 7 and 5", 12, Value::Null, 12), [computed(2), computed(1)]);
+    assert_eq!(statuses("Items: 7 and 5, tax 3", 12, json!(3), 16), [computed(2), none]);
+    // A term that is not found computes nothing.
+    assert_eq!(statuses("Items: 7 and 5, tax 4", 12, json!(3), 15), [computed(2), none]);
+    assert_eq!(statuses("Items: 7 and 6, tax 3", 12, json!(3), 15), [none, none]);
 }
 
 #[test]

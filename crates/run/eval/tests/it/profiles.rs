@@ -83,6 +83,19 @@ fn the_default_profile_counts_leaves() {
             1.0,
         ),
         (json!({"properties": {"e": {"enum": ["A"]}}}), json!({"e": "A"}), json!({"e": "a"}), 0.0),
+        (
+            json!({"patternProperties": {"^p": {"x-formwork-compare": "number"}}}),
+            json!({"p1": 5, "q": 5}),
+            json!({"p1": "$5", "q": "$5"}),
+            0.5,
+        ),
+        // Equality with a tolerance is not transitive: the equal items have other partners.
+        (
+            json!({"properties": {"l": {"items": {"x-formwork-compare": {"as": "number", "tolerance": 1}}}}}),
+            json!({"l": [1, 2]}),
+            json!({"l": [2, 3]}),
+            1.0,
+        ),
         (json!({}), json!({"a": {"b": 1}}), json!({"a": 1}), 0.0),
     ] {
         let found = score(Profile::Default, Some(&schema), &expected, &answer);
@@ -106,6 +119,31 @@ fn each_leaf_has_one_verdict() {
     assert_eq!(tally("$.invented"), Tally { invented: 1, ..none });
     assert_eq!(tally("$.neither"), Tally { not_stated: 1, ..none });
     assert_eq!(tally("$.list[*].a"), Tally { right: 1, missing: 1, ..none });
+}
+
+#[test]
+fn each_leaf_of_one_side_alone_is_missing_or_invented() {
+    let schema = json!({"properties": {"v": {"x-formwork-compare": "set"}}});
+    let none = Tally::default();
+    let (missing, invented) = (|missing| Tally { missing, ..none }, |invented| Tally { invented, ..none });
+    for (expected, answer, at, here, within) in [
+        (json!(["a", "a"]), Value::Null, "$.v[*]", None, missing(2)),
+        (Value::Null, json!(["a", "a"]), "$.v[*]", None, invented(2)),
+        (json!({"a": 1, "b": 2}), Value::Null, "$.v.b", None, missing(1)),
+        (json!({"a": 1}), json!(["a", "a"]), "$.v[*]", None, invented(2)),
+        (json!(["a", "a"]), json!("a"), "$.v[*]", Some(invented(1)), missing(2)),
+        (json!("a"), json!({"a": 1}), "$.v.a", Some(missing(1)), invented(1)),
+        (json!([]), json!({"a": 1}), "$.v.a", None, invented(1)),
+    ] {
+        let mut evaluation = Evaluation::new(Profile::Default);
+        evaluation
+            .add(json!(1), Some(&schema), &json!({"v": expected}), Some(&json!({"v": answer})))
+            .unwrap();
+        let report = evaluation.report(1);
+        let tally = |path: &str| report.paths.iter().find(|it| it.path == path).map(|it| it.tally);
+        assert_eq!(tally(at), Some(within), "{expected} and {answer}");
+        assert_eq!(tally("$.v").filter(|tally| tally.stated() > 0), here, "{expected} and {answer}");
+    }
 }
 
 fn documents() -> impl Strategy<Value = Value> {
