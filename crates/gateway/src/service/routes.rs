@@ -22,6 +22,20 @@ use crate::protocol::{Anthropic, Ollama, OpenAi, Protocol, Responses};
 use crate::seen::{Refused, Seen};
 use crate::trace;
 
+/// The resources that answer dialogues, with their protocols.
+const ANSWERS: [(&str, &dyn Protocol); 5] = [
+    ("/v1/chat/completions", &OpenAi),
+    ("/v1/responses", &Responses),
+    ("/v1/messages", &Anthropic),
+    ("/api/chat", &Ollama::Chat),
+    ("/api/generate", &Ollama::Generate),
+];
+
+/// Returns the protocol of a resource that answers dialogues.
+pub(super) fn dialogue(path: &str) -> Option<&'static dyn Protocol> {
+    ANSWERS.iter().find(|(known, _)| *known == path).map(|(_, protocol)| *protocol)
+}
+
 /// The state that answers requests.
 #[derive(Clone)]
 pub(super) struct Routes {
@@ -35,12 +49,10 @@ impl Routes {
     }
 
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let router = Router::new()
-            .route("/v1/chat/completions", answers(&OpenAi))
-            .route("/v1/responses", answers(&Responses))
-            .route("/v1/messages", answers(&Anthropic))
-            .route("/api/chat", answers(&Ollama::Chat))
-            .route("/api/generate", answers(&Ollama::Generate))
+        let answers = |router: Router<_>, (path, protocol)| router.route(path, answers(protocol));
+        let router = ANSWERS
+            .into_iter()
+            .fold(Router::new(), answers)
             .route("/v1/messages/count_tokens", besides(Beside::CountTokens))
             .route("/v1/embeddings", besides(Beside::Embeddings))
             .route("/api/embed", besides(Beside::Embed("/api/embed")))
