@@ -93,8 +93,8 @@ struct Failed {
 
 /// Responds to a browser with a page in place of the JSON of a problem: with the form of the list if its filter cannot be used.
 async fn for_people(request: Request, next: Next) -> Response {
-    let fields = (request.uri().path() == "/runs")
-        .then(|| filter::Filter::parse(request.uri().query().unwrap_or_default()).fields());
+    let is_list = request.uri().path() == "/runs";
+    let filter = filter::Filter::parse(request.uri().query().unwrap_or_default());
     let is_browser = is_browser(request.headers());
     let mut response = next.run(request).await;
     let Some(problem) = response.extensions_mut().remove::<Logged>() else { return response };
@@ -104,7 +104,7 @@ async fn for_people(request: Request, next: Next) -> Response {
             visitor: Visitor::default(),
             title: status.canonical_reason().unwrap_or("Error"),
             message: problem.0.split_once(": ").map_or("", |(_, message)| message).to_owned(),
-            fields: fields.unwrap_or_default(),
+            fields: if is_list && status == StatusCode::BAD_REQUEST { filter.fields() } else { Vec::new() },
         };
         response = (status, html(&page)).into_response();
     }

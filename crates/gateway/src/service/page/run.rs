@@ -16,7 +16,7 @@ use super::runs::labels;
 use super::{Bar, Cell, Refusal, Table, Visitor, dollars, html, internal, time};
 use crate::access::Client;
 use crate::ask::Want;
-use crate::contracts::Known;
+use crate::contracts::{Known, NamedContract};
 use crate::document::Document;
 use crate::protocol::given::reduced;
 use crate::service::routes::dialogue;
@@ -92,20 +92,26 @@ pub(super) async fn run(
         true => "http://127.0.0.1:8190".to_owned(),
         false => format!("{scheme}://{host}"),
     };
+    let named = detail.run.contract.as_deref().zip(shared.folder.as_ref());
+    let named = named.and_then(|(name, folder)| folder.get(name, &shared.engine).ok());
     // The evidence of a long input takes a while.
-    let page =
-        tokio::task::spawn_blocking(move || page(visitor, detail, (&base, &shared.engine.schemas))).await;
-    html(&page.map_err(internal)?)
+    let page = move || page(visitor, detail, &base, (&shared.engine.schemas, named.as_deref()));
+    html(&tokio::task::spawn_blocking(page).await.map_err(internal)?)
 }
 
-/// Returns the page of a run; `base` is the address of the service.
-fn page(visitor: Visitor, detail: RunDetail, (base, schemas): (&str, &Known)) -> Page {
+/// Returns the page of a run; `base` is the address of the service, and `named` the contract of the run as the folder has it.
+fn page(
+    visitor: Visitor,
+    detail: RunDetail,
+    base: &str,
+    (schemas, named): (&Known, Option<&NamedContract>),
+) -> Page {
     let RunDetail { run, request, calls, .. } = detail;
     let bars = bars(&run, &calls);
     let request = request.unwrap_or_default();
     let subject = subject(&run, &request, schemas).unwrap_or_default();
     let options = [
-        ("x-formwork-contract", subject.contract.clone().unwrap_or_default()),
+        ("x-formwork-contract", subject.contract.unwrap_or_default()),
         ("x-formwork-tags", labels(&run.tags)),
         ("x-formwork-user", run.user.clone().unwrap_or_default()),
     ];
@@ -113,7 +119,9 @@ fn page(visitor: Visitor, detail: RunDetail, (base, schemas): (&str, &Known)) ->
     let mut document = None;
     let (id, started) = (run.id.to_string(), run.started);
     let calls: Vec<Call> = calls.into_iter().map(|one| call(one, started, &mut document)).collect();
-    let evidence = document.filter(|_| run.outcome == "ok").and_then(|value| evidence(&subject, &value));
+    let schema = subject.schema.as_ref().or(named.map(|named| &named.schema));
+    let value = document.filter(|_| run.outcome == "ok");
+    let evidence = value.and_then(|value| evidence(subject.text, schema, &value));
     Page { visitor, id, about: about(run), bars, request: shortened(request), evidence, curl, calls }
 }
 
@@ -283,11 +291,11 @@ fn patched(document: Option<&mut Value>, paths: &[String], patch: &Value) -> Vec
     values.into_iter().map(change).collect()
 }
 
-/// Returns the text of a subject with the place of each value of the answer, and a table of them; `None` for a text that is empty or
+/// Returns the text of a request with the place of each value of the answer, and a table of them; `None` for a text that is empty or
 /// too long.
-fn evidence(subject: &Subject, value: &Value) -> Option<(Vec<Part>, Table)> {
-    let text = Some(&subject.text).filter(|text| (1..=MAX_SEARCHED).contains(&text.len()))?;
-    let found = Index::new(text.as_str()).evidence(value, subject.schema.as_ref());
+fn evidence(text: String, schema: Option<&Value>, value: &Value) -> Option<(Vec<Part>, Table)> {
+    let text = Some(text).filter(|text| (1..=MAX_SEARCHED).contains(&text.len()))?;
+    let found = Index::new(text.as_str()).evidence(value, schema);
     let (mut marks, mut rows) = (Vec::new(), Vec::new());
     for one in found.iter().take(200) {
         let class = match one.status {
@@ -305,7 +313,7 @@ fn evidence(subject: &Subject, value: &Value) -> Option<(Vec<Part>, Table)> {
     }
     let table =
         Table { title: "Values and their evidence in the request", head: "path | value | evidence", rows };
-    Some((parts(&shortened(text.clone()), marks), table))
+    Some((parts(&shortened(text), marks), table))
 }
 
 /// Splits a text at its marks. Of marks that overlap, the first one counts.
