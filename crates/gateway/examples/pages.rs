@@ -21,6 +21,9 @@ const SCHEMA: &str = r#"{"type": "object", "required": ["vendor", "items"], "pro
   "items": {"type": "array", "items": {"type": "object", "required": ["name", "price"], "properties": {
     "name": {"type": "string"}, "price": {"type": "number", "minimum": 0}}}}}}"#;
 
+const REQUEST: &str = r#"{"model": "main", "messages": [
+  {"role": "user", "content": "ACME GmbH, invoice 17: two bolts at 0.50, one saw at 19.90"}]}"#;
+
 const HOSTILE: &str = "<script>window.hacked = 1</script>\"'><img src=x onerror=\"window.hacked = 2\">";
 
 fn now() -> u64 {
@@ -32,7 +35,7 @@ fn patched(started: u64) -> RunRecord {
     let mut run = RunRecord::new("/v1/chat/completions", Time(started))
         .with_contract(Some("invoice".to_owned()), Some("9f86d081884c7d65".to_owned()))
         .with_labels(Some("maria".to_owned()), vec!["nightly".to_owned()])
-        .with_request(Some("ACME GmbH, invoice 17: two bolts at 0.50, one saw at 19.90".to_owned()));
+        .with_request(Some(REQUEST.to_owned()));
     run.ended = Time(started + 2_400);
     (run.target, run.model, run.micro_usd) = ("main".to_owned(), "gpt-5-mini".to_owned(), Some(870));
     let mut first = StoredCall::new("main", "gpt-5-mini", Time(started + 20), Time(started + 900));

@@ -185,7 +185,7 @@ struct Filter {
     /// Runs with more than one call
     #[arg(long)]
     retried: bool,
-    /// Runs with a value that was not found in the text, was converted or finished, or is the fallback's (of the service: not found only with --ledger-bodies)
+    /// Runs with warnings, or with a value that the text does not state, that was not found in it (of the service: only with --ledger-bodies), that was converted or finished, or that is the fallback's
     #[arg(long)]
     unsure: bool,
 }

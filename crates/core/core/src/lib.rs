@@ -133,7 +133,7 @@ pub use rate_limit::{Counted, RateLimit};
 pub use reader::{Ended, Follower, Item, Outline, Outlook, Progress, Reader, Snapshot, Validity};
 pub use report::Report;
 pub use rule::{Custom, CustomRule, Rule, Rules, Term};
-pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step};
+pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step, values_of_patch};
 pub use sampling::Sampling;
 pub use schema::{Inline, Schema};
 pub use secret::{is_secret_name, looks_like_key};

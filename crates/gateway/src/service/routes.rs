@@ -22,6 +22,20 @@ use crate::protocol::{ANTHROPIC, OLLAMA, OLLAMA_GENERATE, OPENAI, Protocol, RESP
 use crate::seen::{Refused, Seen};
 use crate::trace;
 
+/// The resources that answer dialogues, with their protocols.
+static ANSWERS: [(&str, &Protocol); 5] = [
+    ("/v1/chat/completions", &OPENAI),
+    ("/v1/responses", &RESPONSES),
+    ("/v1/messages", &ANTHROPIC),
+    ("/api/chat", &OLLAMA),
+    ("/api/generate", &OLLAMA_GENERATE),
+];
+
+/// Returns the protocol of a resource that answers dialogues.
+pub(super) fn dialogue(path: &str) -> Option<&'static Protocol> {
+    ANSWERS.iter().find(|(known, _)| *known == path).map(|(_, protocol)| *protocol)
+}
+
 /// The state that answers requests.
 #[derive(Clone)]
 pub(super) struct Routes {
@@ -35,12 +49,10 @@ impl Routes {
     }
 
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let router = Router::new()
-            .route("/v1/chat/completions", answers(&OPENAI))
-            .route("/v1/responses", answers(&RESPONSES))
-            .route("/v1/messages", answers(&ANTHROPIC))
-            .route("/api/chat", answers(&OLLAMA))
-            .route("/api/generate", answers(&OLLAMA_GENERATE))
+        let answers = |router: Router<_>, (path, protocol)| router.route(path, answers(protocol));
+        let router = ANSWERS
+            .into_iter()
+            .fold(Router::new(), answers)
             .route("/v1/messages/count_tokens", besides(COUNT_TOKENS))
             .route("/v1/embeddings", besides(EMBEDDINGS))
             .route("/api/embed", besides(embed("/api/embed")))

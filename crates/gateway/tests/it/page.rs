@@ -2,8 +2,8 @@
 
 use formwork::config::Config;
 use formwork::providers::Providers;
-use formwork_core::Time;
 use formwork_core::evidence::{Index, Summary};
+use formwork_core::{History, Leaves, Time, Trust, Warning, WarningKind};
 use formwork_extract::ObservationStore;
 use formwork_gateway::{Gateway, Target};
 use formwork_ledger::{KeyRole, Ledger, NewKey, Period, RunRecord, Settings, StoredCall, ViolationRecord};
@@ -78,7 +78,8 @@ fn a_browser_logs_in_with_an_admins_key_and_its_session_ends_with_the_logout_and
     for path in ["/", "/?days=30", "/runs", "/keys", "/runs.jsonl"] {
         assert_eq!(get(&gate, path, &cookie).status, 200, "{path}");
     }
-    assert_eq!(post(&gate, "/logout", &cookie, OWN, "csrf=other").status, 403);
+    let refused = post(&gate, "/logout", &cookie, OWN, "csrf=other");
+    assert!(refused.status == 403 && refused.text().contains("<nav"), "{}", refused.text());
     assert_eq!(post(&gate, "/logout", &cookie, OWN, &format!("csrf={token}")).status, 303);
     assert_eq!(get(&gate, "/", &cookie).status, 303);
     let (cookie, _) = session(&gate, &root);
@@ -128,9 +129,12 @@ fn forms_need_the_token_of_their_session_and_the_origin_of_the_service() {
 #[test]
 fn the_command_that_repeats_a_request_has_its_named_contract_and_its_labels() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("person.json"), schema().to_string()).unwrap();
+    for name in ["person", "user"] {
+        std::fs::write(folder.path().join(format!("{name}.json")), schema().to_string()).unwrap();
+    }
     let server = Server::start([completion(r#"{"age":34}"#)]).unwrap();
     let ledger = ledger();
+    let view = Gate::start(Gateway::builder().with_ledger(ledger.clone()).as_view());
     let root = add(&ledger, "root", KeyRole::Admin);
     let builder = targets(&openai(&server.url())).with_limits(limits()).with_contracts(folder.path());
     let gate = Gate::start(builder.with_bodies().with_ledger(ledger.clone()));
@@ -143,6 +147,8 @@ fn the_command_that_repeats_a_request_has_its_named_contract_and_its_labels() {
     let labels = [key, ("x-formwork-tags", "a,b"), ("x-formwork-user", "maria")];
     for (headers, body, expected) in [
         (&[key, ("x-formwork-contract", "person")][..], &plain, &["x-formwork-contract: person"][..]),
+        // The body has this text, but not as the name of a format.
+        (&[key, ("x-formwork-contract", "user")], &plain, &["x-formwork-contract: user"]),
         // The format of the body has the same name, and both would be an error.
         (&[key], &formatted, &[]),
         (&labels, &plain, &["x-formwork-tags: a, b", "x-formwork-user: maria"]),
@@ -150,13 +156,17 @@ fn the_command_that_repeats_a_request_has_its_named_contract_and_its_labels() {
         let got = gate.post("/v1/chat/completions", headers, body);
         assert_eq!(got.status, 200, "{}", got.text());
         ledger.flush_blocking().unwrap();
-        let page = get(&gate, &format!("/runs/{}", got.header("x-formwork-run").unwrap()), &cookie).text();
-        let command = page.split("curl ").nth(1).unwrap_or_else(|| panic!("{page}"));
-        let command = command.split("--data-binary").next().unwrap();
-        let given: Vec<_> = command.split("-H &#39;x-formwork-").skip(1).collect();
-        assert_eq!(given.len(), expected.len(), "{command}");
-        for expected in expected {
-            assert!(command.contains(&format!("-H &#39;{expected}&#39;")), "{expected}: {command}");
+        let path = format!("/runs/{}", got.header("x-formwork-run").unwrap());
+        // A view has no folder of contracts.
+        for page in [get(&gate, &path, &cookie), get(&view, &path, "")].map(|got| got.text()) {
+            let command = page.split("curl ").nth(1).unwrap_or_else(|| panic!("{page}"));
+            let command = command.split("--data-binary").next().unwrap();
+            let given: Vec<_> = command.split("-H &#39;x-formwork-").skip(1).collect();
+            assert_eq!(given.len(), expected.len(), "{command}");
+            for expected in expected {
+                assert!(command.contains(&format!("-H &#39;{expected}&#39;")), "{expected}: {command}");
+            }
+            assert!(page.contains("x-formwork-budget</code>, are not recorded"), "{page}");
         }
     }
 }
@@ -335,7 +345,190 @@ fn lists_filter_page_and_export_the_runs_that_the_ledger_finds() {
     assert_eq!(count(&get(&gate, &link, "").text()), 1, "{link}");
     for wrong in ["outcome=x", "before=x", "since=x", "feedback=x", "key=x"] {
         let got = get(&gate, &format!("/runs?{wrong}"), "");
-        let name = wrong.split('=').next().unwrap();
+        let (name, form) = (wrong.split('=').next().unwrap(), "<form method=\"get\" action=\"/runs\"");
         assert!(got.status == 400 && got.text().contains(name), "{wrong}: {}", got.text());
+        assert!(got.text().contains(form) && got.text().contains("<nav"), "{wrong}: {}", got.text());
     }
+    for path in ["/runs/run_0000000000000", "/contracts/none"] {
+        let got = get(&gate, path, "");
+        assert!(
+            got.status == 404
+                && got.text().contains("<h1>Not Found</h1>\n<p role=\"alert\">there is no such")
+        );
+        let json = gate
+            .send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").as_bytes());
+        assert!(json.status == 404 && json.text().starts_with('{'), "{}", json.text());
+    }
+}
+
+/// Returns the addresses of the links of a page to lists of runs, with their texts.
+fn links(page: &str) -> Vec<(String, String)> {
+    let link = |rest: &str| {
+        let (address, rest) = rest.split_once("\">")?;
+        let text = rest.split('<').next()?.to_owned();
+        Some((address.replace("&#38;", "&"), text)).filter(|(address, _)| address.starts_with("/runs?"))
+    };
+    page.split("href=\"").filter_map(link).collect()
+}
+
+#[test]
+fn links_lead_to_the_runs_that_a_row_counts_and_to_no_others() {
+    let ledger = ledger();
+    let digest = || Some("9f86d081884c7d65".to_owned());
+    for (contract, digest) in
+        [(Some("a"), digest()), (Some("b"), digest()), (Some("b"), digest()), (None, None)]
+    {
+        let mut run = RunRecord::new("extract", now()).with_contract(contract.map(str::to_owned), digest);
+        if contract.is_some() {
+            run.model = "m-1".to_owned();
+        }
+        let mut call = StoredCall::new("primary", "m-1", run.started, run.started);
+        call.class = "timeout".into();
+        run.calls.push(call);
+        ledger.record(run);
+    }
+    ledger.flush_blocking().unwrap();
+    let gate = gate(&ledger);
+    let count = |path: &str| get(&gate, path, "").text().matches("href=\"/runs/run_").count();
+    let overview = links(&get(&gate, "/", "").text());
+    for (part, text, expected) in [
+        ("contract=%28none%29&since", "none", 1),
+        ("/runs?model=%28none%29", "none", 1),
+        ("/runs?key=%28none%29", "none", 4),
+        ("called=m-1&contract=%28none%29", "1", 1),
+        ("called=m-1&contract=b", "2", 2),
+    ] {
+        let link = overview.iter().find(|(address, own)| address.contains(part) && own == text);
+        let (address, _) = link.unwrap_or_else(|| panic!("{part}: {overview:?}"));
+        assert_eq!(count(address), expected, "{address}");
+    }
+    for (name, expected) in [("a", 1), ("b", 2)] {
+        let page = get(&gate, &format!("/contracts/{name}"), "").text();
+        let versions = links(&page).into_iter().find(|(address, _)| address.contains("digest=")).unwrap();
+        assert_eq!(count(&versions.0), expected, "{versions:?}");
+    }
+}
+
+#[test]
+fn the_filter_of_unsure_runs_lists_those_with_a_mark_and_no_others() {
+    type Set = fn(&mut RunRecord);
+    let value = json!({"age": 4});
+    let trust = |history| Trust {
+        other: [(history, Leaves { count: 1, paths: Vec::new() })].into(),
+        ..Trust::default()
+    };
+    let (coerced, patched) = (trust(History::Coerced), trust(History::Patched));
+    let sets: [(&str, Set); 4] = [
+        ("1 warnings", |run| run.warnings.push(Warning::new(WarningKind::Check, "look"))),
+        ("1 not stated", |run| run.not_stated.push("$.a".parse().unwrap())),
+        ("", |_| ()),
+        ("", |run| run.cached = true),
+    ];
+    let ledger = ledger();
+    let record = |set: &dyn Fn(&mut RunRecord)| {
+        let mut run = RunRecord::new("extract", now());
+        set(&mut run);
+        let id = run.id.to_string();
+        ledger.record(run);
+        id
+    };
+    let mut expected: Vec<_> = sets.iter().map(|(mark, set)| (*mark, record(set))).collect();
+    expected.push(("1 converted", record(&|run| run.trust = Some(coerced.clone()))));
+    expected.push(("", record(&|run| run.trust = Some(patched.clone()))));
+    let found = Summary::of(&Index::new("aged 3").evidence(&value, None), &value);
+    expected.push(("1 not found", record(&|run| run.evidence = Some(found))));
+    ledger.flush_blocking().unwrap();
+    let gate = gate(&ledger);
+    let (all, unsure) = (get(&gate, "/runs", "").text(), get(&gate, "/runs?unsure=yes", "").text());
+    let exported = get(&gate, "/runs.jsonl?unsure=yes", "").text();
+    for (mark, id) in expected {
+        let row = all.split("<tr>").find(|row| row.contains(&id)).unwrap();
+        assert!(row.contains(&format!("<td>{mark}</td>")), "{mark}: {row}");
+        assert_eq!(unsure.contains(&id), !mark.is_empty(), "{mark}");
+        assert_eq!(exported.contains(&id), !mark.is_empty(), "{mark}");
+    }
+}
+
+/// A page examines 50,000 runs, and an export has 1,000.
+#[test]
+fn lists_and_exports_say_that_there_are_more_runs() {
+    let ledger = Ledger::in_memory(Settings { max_queued: 60_000, ..Settings::default() }).unwrap();
+    let old = RunRecord::new("extract", now()).with_labels(Some("maria".to_owned()), Vec::new());
+    ledger.record(old);
+    (0..50_000).for_each(|_| ledger.record(RunRecord::new("batch", now())));
+    ledger.flush_blocking().unwrap();
+    let gate = gate(&ledger);
+    let page = get(&gate, "/runs?user=maria", "").text();
+    assert!(page.contains("This page examined 50000 runs. Older runs may match."), "{page}");
+    let next = page.split("rel=\"next\" href=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let older = get(&gate, &next.replace("&#38;", "&"), "").text();
+    assert!(older.contains("href=\"/runs/run_") && !older.contains("may match"), "{older}");
+    // The link of a later page exports the whole filter.
+    assert!(older.contains("href=\"/runs.jsonl?user=maria\""), "{older}");
+    for (query, more) in [("", Some("true")), ("?user=maria", None)] {
+        assert_eq!(get(&gate, &format!("/runs.jsonl{query}"), "").header("x-formwork-more"), more);
+    }
+}
+
+#[test]
+fn evidence_is_that_of_the_text_which_the_run_had_and_not_of_its_json() {
+    let ledger = ledger();
+    let request = r#"{"model": "m", "messages": [{"role": "user", "content": "Zo\u00eb has no colour"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object",
+        "properties": {"color": {"enum": ["red", "blue"]}, "name": {"type": "string"}}}}}}"#;
+    let input = r#"{"input": "Zo\u00eb has no colour", "schema": {"enum": ["red"]}}"#;
+    let messages = r#"[{"role": "system", "parts": [{"type": "text", "text": "red"}]}, {"role": "user", "parts": [{"type": "text", "text": "Zo\u00eb has no colour"}]}]"#;
+    let gate = gate(&ledger);
+    for (source, request) in
+        [("/v1/chat/completions", request), ("/v1/extract", input), ("extract", messages)]
+    {
+        let mut run = RunRecord::new(source, now()).with_request(Some(request.to_owned()));
+        let mut call = StoredCall::new("primary", "m-1", run.started, run.started);
+        call.answer = Some(r#"{"color": "red", "name": "Zoë"}"#.to_owned());
+        run.calls.push(call);
+        let id = run.id;
+        ledger.record(run);
+        ledger.flush_blocking().unwrap();
+        let page = get(&gate, &format!("/runs/{id}"), "").text();
+        assert!(page.contains("title=\"$.name: exact\">Zoë</mark> has no colour"), "{source}: {page}");
+        assert!(page.contains("<td>&#34;red&#34;</td><td>not found</td>"), "{source}: {page}");
+    }
+}
+
+#[test]
+fn characters_that_nobody_sees_are_escapes_and_a_cached_run_says_so() {
+    let ledger = ledger();
+    let mut run = RunRecord::new("extract", now())
+        .with_labels(Some("a\u{202e}b\u{2066}c\u{200f}\u{e0041}👩\u{200d}🔬".into()), vec![]);
+    run.cached = true;
+    let id = run.id;
+    ledger.record(run);
+    ledger.flush_blocking().unwrap();
+    let gate = gate(&ledger);
+    let page = get(&gate, &format!("/runs/{id}"), "").text();
+    assert!(page.contains("a\\u202eb\\u2066c\\u200f\\udb40\\udc41👩\u{200d}🔬"), "{page}");
+    assert!(page.contains("<td>answer</td><td>from the cache: no model was called</td>"), "{page}");
+    let (overview, keys) = (get(&gate, "/?days=7", "").text(), get(&gate, "/keys", "").text());
+    let day = overview.split("Since ").nth(1).and_then(|rest| rest.split(':').next());
+    assert!(day.is_some_and(|day| day.ends_with("T00")), "{overview}");
+    assert!(keys.contains("adds and revokes keys") && !keys.contains("Log in"), "{keys}");
+}
+
+#[test]
+fn a_contract_whose_file_became_unusable_is_shown_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("person.json");
+    std::fs::write(&file, schema().to_string()).unwrap();
+    let builder = targets(&openai("http://127.0.0.1:9")).with_limits(limits()).with_contracts(folder.path());
+    let gate = Gate::start(builder.with_ledger(ledger()));
+    let pages = || ["/contracts", "/contracts/person"].map(|path| get(&gate, path, "").text());
+    assert!(pages().iter().all(|page| !page.contains("cannot be used")));
+    std::fs::write(&file, "{\"type\": ").unwrap();
+    let [list, one] = pages();
+    assert!(list.contains("<td>cannot be used: the last version is in use</td>"), "{list}");
+    assert!(
+        one.contains("The file cannot be used: its last version is in use") && one.contains("person.json"),
+        "{one}"
+    );
+    assert!(one.contains("<h2>Schema</h2>"), "{one}");
 }

@@ -198,8 +198,10 @@ impl<'a> Rollups<'a> {
             millis,
         ];
         add(sums, more);
-        let class = if run.cached { -1 } else { bucket(millis) };
-        let is_first = !run.cached && run.call_count() <= 1 && run.outcome == RunOutcome::Ok;
+        // A run that no model was called for says nothing about models.
+        let is_called = !run.cached && run.call_count() > 0;
+        let class = if is_called { bucket(millis) } else { -1 };
+        let is_first = is_called && run.call_count() == 1 && run.outcome == RunOutcome::Ok;
         let more = [
             1,
             u64::from(is_first),

@@ -19,6 +19,11 @@ const HINT: usize = 11;
 #[serde(transparent)]
 pub struct KeyId(pub(crate) i64);
 
+impl KeyId {
+    /// No key, for [`RunQuery::key`](crate::RunQuery::key).
+    pub const NONE: Self = Self(0);
+}
+
 /// The permissions of a key.
 ///
 /// ```

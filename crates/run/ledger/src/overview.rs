@@ -14,11 +14,12 @@ use crate::{Error, Ledger};
 ///
 /// ```
 /// use formwork_core::Time;
-/// use formwork_ledger::{Ledger, RunRecord, Settings};
+/// use formwork_ledger::{Ledger, RunRecord, Settings, StoredCall};
 ///
 /// let ledger = Ledger::in_memory(Settings::default())?;
 /// let mut run = RunRecord::new("extract", Time(1_795_000_000_000)).with_contract(Some("person".to_owned()), None);
 /// run.ended = Time(run.started.0 + 250);
+/// run.calls.push(StoredCall::new("primary", "gpt-5.4-mini", run.started, run.ended));
 /// ledger.record(run);
 /// ledger.flush_blocking()?;
 /// let overview = ledger.overview(Time(1_795_000_000_000))?;
@@ -51,9 +52,9 @@ pub struct Group {
     pub day: Time,
     /// The number of runs.
     pub runs: u64,
-    /// The number of runs that were not answered from the cache.
+    /// The number of runs with a call; those of earlier versions of Formwork are all that the cache did not answer.
     pub called: u64,
-    /// The number of these that were accepted with at most one call.
+    /// The number of these that were accepted with one call.
     pub first_try: u64,
     /// The number of runs without an answer.
     pub failed: u64,
@@ -83,7 +84,7 @@ impl Group {
     }
 
     /// Returns the duration in milliseconds that this share of the runs (0 to 100) did not exceed, within 10 %; 0 without runs. Runs
-    /// that the cache answered do not count.
+    /// without a call do not count.
     pub fn percentile(&self, percent: u64) -> u64 {
         let rank = (self.called * percent.min(100)).div_ceil(100).max(1);
         let mut seen = 0;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use formwork_core::evidence::Summary;
-use formwork_core::{JsonPath, Time, Trust, Usage, Warning};
+use formwork_core::{History, JsonPath, Time, Trust, Usage, Warning};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use serde::ser::Error as _;
@@ -84,13 +84,15 @@ pub struct RunQuery {
     /// The number of runs that are examined for a page (default: 0, which is no limit). A page that has fewer runs for it goes on with
     /// [`Page::next`], so that a rare filter costs no more time than a frequent one.
     pub scan: usize,
-    /// Runs of this key.
+    /// Runs of this key, or with [`KeyId::NONE`] those without one.
     pub key: Option<KeyId>,
     /// Runs with this outcome.
     pub outcome: Option<RunOutcome>,
-    /// Runs with a contract of this name or digest.
+    /// Runs with a contract of this name or digest; those without a contract for an empty text.
     pub contract: Option<String>,
-    /// Runs whose last call went to this model.
+    /// Runs with a contract of this digest.
+    pub digest: Option<String>,
+    /// Runs whose last call went to this model; those without a call for an empty text.
     pub model: Option<String>,
     /// Runs whose last call went to this target.
     pub target: Option<String>,
@@ -112,7 +114,7 @@ pub struct RunQuery {
     pub feedback: Option<Feedback>,
     /// Runs with more than one call.
     pub retried: bool,
-    /// Runs with a value that was not found in the text, was converted or finished, or is the fallback's.
+    /// Runs whose value should be checked: those with [`StoredRun::doubts`].
     pub unsure: bool,
 }
 
@@ -178,6 +180,23 @@ pub struct StoredRun {
     /// The number of the value's leaves by their support in the text; `None` without a value and for values that came from the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Summary>,
+}
+
+impl StoredRun {
+    /// Returns the reasons to check the value of the run, such as `1 not found`: its warnings, and its leaves that the text does not
+    /// state, that were not found there, that were converted or finished, or that are the fallback's. Most runs have none.
+    pub fn doubts(&self) -> Vec<String> {
+        let history = |kind| self.trust.as_ref()?.other.get(&kind).map(|leaves| leaves.count);
+        let counts = [
+            (self.warnings.len() as u64, "warnings"),
+            (self.not_stated.len() as u64, "not stated"),
+            (self.evidence.map_or(0, |evidence| evidence.not_found as u64), "not found"),
+            (history(History::Coerced).unwrap_or(0), "converted"),
+            (history(History::Finished).unwrap_or(0), "finished"),
+            (history(History::Fallback).unwrap_or(0), "of the fallback"),
+        ];
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect()
+    }
 }
 
 /// A stored run with its calls, violations and bodies.
@@ -351,8 +370,8 @@ fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail
     Ok(RunDetail { run, request, calls })
 }
 
-/// Runs with a value that is likelier to be wrong than others.
-const UNSURE: &str = "(run.evidence ->> '$.not_found' > 0
+/// Runs with [`StoredRun::doubts`].
+const UNSURE: &str = "(run.warnings IS NOT NULL OR run.not_stated IS NOT NULL OR run.evidence ->> '$.not_found' > 0
     OR EXISTS (SELECT 1 FROM json_each(run.trust, '$.other') WHERE json_each.key IN ('coerced', 'finished', 'fallback')))";
 
 /// Conditions with the values that they are about.
@@ -393,9 +412,10 @@ impl RunQuery {
         let since = self.since.map(|time| RecordId::at(Time(time.0.saturating_sub(SKEW))).0);
         all.add("run.id >= @", since.max(end));
         all.add("run.started < @", self.until.map(|time| number(time.0)));
-        all.add("run.key = @", self.key.map(|key| key.0));
+        all.add("coalesce(run.key, 0) = @", self.key.map(|key| key.0));
         all.add("run.outcome = @", self.outcome.map(|outcome| outcome.name().to_owned()));
-        all.add("@ IN (run.contract, run.digest)", self.contract.clone());
+        all.add("@ IN (coalesce(run.contract, run.digest, ''), run.digest)", self.contract.clone());
+        all.add("run.digest = @", self.digest.clone());
         all.add("run.model = @", self.model.clone());
         all.add("run.target = @", self.target.clone());
         all.add("run.source = @", self.source.clone());

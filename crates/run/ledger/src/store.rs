@@ -136,7 +136,8 @@ impl Store {
         let (application, version) = (found("PRAGMA application_id")?, found("PRAGMA user_version")?);
         let known = format.steps.len() as i64;
         if application != format.application {
-            let hint = Some("it is another program's database");
+            let is_empty = found("SELECT count(*) FROM sqlite_schema")? == 0;
+            let hint = Some(if is_empty { "it is empty" } else { "it is another program's database" });
             return Err(Error::NotALedger { path: path.to_owned(), hint });
         }
         if version > known {
@@ -317,6 +318,10 @@ mod tests {
             let error = Store::open_read_only(&path, &format).map(drop).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
+        let empty = folder.path().join("empty.db");
+        std::fs::write(&empty, "").unwrap();
+        let error = Store::open_read_only(&empty, &FORMAT).map(drop).unwrap_err().to_string();
+        assert!(error.ends_with("is not a ledger of formwork: it is empty"), "{error}");
     }
 
     #[test]

@@ -54,6 +54,7 @@ use request::Request;
 
 pub use input::Input;
 pub(crate) use places::Places;
+pub use places::values_of_patch;
 pub use step::{CallId, Event, External, Misuse, Step};
 
 /// One request, from its first call to its end, as a state machine.

@@ -121,6 +121,29 @@ fn has_full_tens(group: &[Place<'_>]) -> bool {
     full >= 2 && full * 20 >= group.len()
 }
 
+/// Returns the values of the answer to a patch with their paths in the document: those that a run splices into it.
+///
+/// ```
+/// use formwork_core::{JsonPath, values_of_patch};
+/// use serde_json::json;
+///
+/// let document = json!({"items": [{"price": "x"}]});
+/// let paths = ["$.items[0].price".parse::<JsonPath>()?];
+/// let patch = json!({"items[0].price": 3});
+/// assert_eq!(values_of_patch(&paths, &document, &patch), [(paths[0].clone(), &json!(3))]);
+/// // A whole document is not a patch.
+/// assert!(values_of_patch(&paths, &document, &json!({"items": [{"price": 3}]})).is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn values_of_patch<'p>(
+    paths: &[JsonPath],
+    document: &Value,
+    patch: &'p Value,
+) -> Vec<(JsonPath, &'p Value)> {
+    let places = Places::new(paths, document);
+    places.iter().filter_map(|place| Some((place.path.clone(), place.in_answer().get(patch)?))).collect()
+}
+
 /// Returns whether a path is one past the last item of a list, or a position in an object, which stands for its further members.
 pub(super) fn is_rest(path: &JsonPath, document: &Value) -> bool {
     let Some(Segment::Index(index)) = path.last() else { return false };

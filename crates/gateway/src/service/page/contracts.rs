@@ -49,12 +49,21 @@ pub(super) async fn contracts(
         None => Vec::new(),
     };
     let names = shared.folder.as_ref().map(Folder::names).unwrap_or_default();
+    let state = |name: &String| {
+        let folder = shared.folder.as_ref().filter(|_| names.contains(name));
+        match folder.map(|folder| (folder.get(name, &shared.engine), folder.problem(name))) {
+            None => "",
+            Some((Ok(_), None)) => "yes",
+            Some((Ok(_), Some(_))) => "cannot be used: the last version is in use",
+            Some((Err(_), _)) => "cannot be used",
+        }
+    };
     let mut rows = Vec::new();
     for group in groups.iter().filter(|group| !group.name.is_empty()).take(MAX_ROWS) {
-        rows.push(row(&group.name, group, names.contains(&group.name)));
+        rows.push(row(&group.name, group, state(&group.name)));
     }
     for name in names.iter().filter(|name| !groups.iter().any(|group| group.name == **name)) {
-        rows.push(row(name, &Group::default(), true));
+        rows.push(row(name, &Group::default(), state(name)));
     }
     let head = "contract | in the folder | runs | without an answer | valid at the first try | p95 ms";
     html(&Page {
@@ -66,11 +75,11 @@ pub(super) async fn contracts(
     })
 }
 
-fn row(name: &str, group: &Group, is_file: bool) -> Vec<Cell> {
+fn row(name: &str, group: &Group, state: &str) -> Vec<Cell> {
     let encoded: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
     vec![
         Cell { text: name.to_owned(), href: format!("/contracts/{}", encoded.replace('+', "%20")) },
-        if is_file { "yes" } else { "" }.into(),
+        state.into(),
         group.runs.into(),
         group.failed.into(),
         share(group.first_try, group.called).into(),
@@ -87,6 +96,12 @@ pub(super) async fn contract(
     let (mut tables, mut schema) = (Vec::new(), String::new());
     match shared.folder.as_ref().map(|folder| folder.get(&name, &shared.engine)) {
         Some(Ok(contract)) => {
+            let problem = shared.folder.as_ref().and_then(|folder| folder.problem(&name));
+            tables.extend(problem.map(|problem| Table {
+                title: "The file cannot be used: its last version is in use",
+                head: "reason",
+                rows: vec![vec![problem.into()]],
+            }));
             schema = serde_json::to_string_pretty(&contract.schema).unwrap_or_default();
             let before = shared.folder.as_ref().and_then(|folder| folder.before(&name));
             let own = contract.schema.clone();
@@ -114,7 +129,7 @@ pub(super) async fn contract(
             return Err(Problem::new(Kind::NotFound, "there is no such contract, and no run has it").into());
         }
         tables.push(failures(reasons, &name, runs));
-        tables.push(versions(found));
+        tables.push(versions(found, &name));
     }
     html(&Page { visitor, title: format!("Contract {name}"), note: "", tables, schema })
 }
@@ -168,10 +183,13 @@ fn failures(reasons: Vec<HourlyReason>, name: &str, runs: u64) -> Table {
     Table { title: "Failures by path, 30 days", head: "path | class | times | of 100 runs", rows }
 }
 
-fn versions(found: Vec<Version>) -> Table {
+fn versions(found: Vec<Version>, name: &str) -> Table {
     let row = |one: Version| {
         vec![
-            Cell::runs(one.digest.get(..12).unwrap_or(&one.digest), &[("contract", &one.digest)]),
+            Cell::runs(
+                one.digest.get(..12).unwrap_or(&one.digest),
+                &[("contract", name), ("digest", &one.digest)],
+            ),
             one.runs.into(),
             time(one.first).into(),
             time(one.last).into(),

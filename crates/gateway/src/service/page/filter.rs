@@ -1,7 +1,7 @@
 //! The filter of runs in the query of a page.
 
 use formwork_core::Time;
-use formwork_ledger::{Feedback, Ledger, RunOutcome, RunQuery};
+use formwork_ledger::{Feedback, KeyId, Ledger, RunOutcome, RunQuery};
 
 use crate::problem::Problem;
 
@@ -16,19 +16,28 @@ pub(super) struct Field {
 }
 
 /// The number of runs that a page examines, so that it takes at most about 100 ms.
-const SCAN: usize = 50_000;
+pub(super) const SCAN: usize = 50_000;
+
+/// The value of a member for runs without it.
+const NONE: &str = "(none)";
+
+/// Returns the value of a member that selects the runs with this name, or those without one for an empty name.
+pub(super) const fn or_none(name: &str) -> &str {
+    if name.is_empty() { NONE } else { name }
+}
 
 /// All fields of the form, by name, with their labels.
-const FIELDS: [(&str, &str); 17] = [
+const FIELDS: [(&str, &str); 18] = [
     ("text", "Text"),
     ("since", "Since, in seconds (Unix time)"),
     ("until", "Before, in seconds (Unix time)"),
     ("outcome", "Outcome"),
-    ("contract", "Contract"),
-    ("model", "Model"),
+    ("contract", "Contract, or (none)"),
+    ("digest", "Digest of the contract"),
+    ("model", "Model, or (none)"),
     ("target", "Target"),
     ("source", "From"),
-    ("key", "Key"),
+    ("key", "Key, or (none)"),
     ("user", "User"),
     ("tag", "Tag"),
     ("class", "Class of a violation"),
@@ -101,18 +110,20 @@ impl Filter {
             Ok::<_, Problem>(seconds.map(|seconds| Time(seconds.saturating_mul(1000))))
         };
         let text = |name: &str| self.get(name).map(str::to_owned);
+        let or_none = |name: &str| text(name).map(|value| if value == NONE { String::new() } else { value });
         let mut query = RunQuery {
             since: moment("since")?,
             until: moment("until")?,
-            contract: text("contract"),
-            model: text("model"),
+            contract: or_none("contract"),
+            digest: text("digest"),
+            model: or_none("model"),
             target: text("target"),
             source: text("source"),
             user: text("user"),
             tag: text("tag"),
             class: text("class"),
             path: text("path"),
-            called: text("called"),
+            called: or_none("called"),
             text: text("text"),
             retried: self.get("retried").is_some(),
             unsure: self.get("unsure").is_some(),
@@ -130,8 +141,8 @@ impl Filter {
         }
         query.feedback = self.feedback()?;
         if let Some(name) = self.get("key") {
-            let key = ledger.key(name).map_err(|_| invalid("key", "the name of a key"))?;
-            query.key = Some(key.id);
+            let find = || ledger.key(name).map_err(|_| invalid("key", "the name of a key"));
+            query.key = Some(if name == NONE { KeyId::NONE } else { find()?.id });
         }
         Ok(query)
     }

@@ -14,14 +14,15 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn};
 use axum::response::{Html, IntoResponse as _, Response};
 use axum::routing::{get, post};
 use formwork_ledger::Ledger;
 
-use super::refused::Refusal;
+use super::refused::{Logged, Refusal};
 use super::{Shared, pages};
 use crate::access::now;
 use crate::problem::{Kind, Problem};
@@ -51,6 +52,7 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/logout", post(forms::logout))
         .route("/page.css", get(asset(include_str!("../../../templates/page/page.css"), "text/css")))
         .route("/page.js", get(asset(include_str!("../../../templates/page/page.js"), "text/javascript")))
+        .layer(from_fn(for_people))
 }
 
 /// Returns whether a path is a page's, which checks its visitor itself.
@@ -75,6 +77,41 @@ fn asset(text: &'static str, media: &'static str) -> impl Fn() -> std::future::R
     }
 }
 
+fn is_browser(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/html"))
+}
+
+#[derive(Template)]
+#[template(path = "page/error.html")]
+struct Failed {
+    visitor: Visitor,
+    title: &'static str,
+    message: String,
+    fields: Vec<filter::Field>,
+}
+
+/// Responds to a browser with a page in place of the JSON of a problem: with the form of the list if its filter cannot be used.
+async fn for_people(request: Request, next: Next) -> Response {
+    let is_list = request.uri().path() == "/runs";
+    let filter = filter::Filter::parse(request.uri().query().unwrap_or_default());
+    let is_browser = is_browser(request.headers());
+    let mut response = next.run(request).await;
+    let Some(problem) = response.extensions_mut().remove::<Logged>() else { return response };
+    let status = response.status();
+    if is_browser {
+        let page = Failed {
+            visitor: Visitor::default(),
+            title: status.canonical_reason().unwrap_or("Error"),
+            message: problem.0.split_once(": ").map_or("", |(_, message)| message).to_owned(),
+            fields: if is_list && status == StatusCode::BAD_REQUEST { filter.fields() } else { Vec::new() },
+        };
+        response = (status, html(&page)).into_response();
+    }
+    response.extensions_mut().insert(problem);
+    response
+}
+
 /// The admin of a request: of a session, of a presented key, or anyone for a service without keys. Others are refused; a browser is
 /// sent to the login.
 impl FromRequestParts<Arc<Shared>> for Visitor {
@@ -90,13 +127,9 @@ impl FromRequestParts<Arc<Shared>> for Visitor {
             return Ok(visitor);
         }
         let found = pages::admin(shared, headers).and_then(|()| shared.access.client(headers));
-        let is_browser = headers
-            .get(header::ACCEPT)
-            .and_then(|accept| accept.to_str().ok())
-            .is_some_and(|accept| accept.contains("text/html"));
         match found {
             Ok(client) => Ok(Self { name: client.name().to_owned(), csrf: None }),
-            Err(problem) if is_browser && problem.kind == Kind::Unauthorized => {
+            Err(problem) if is_browser(headers) && problem.kind == Kind::Unauthorized => {
                 Err(Refusal::from(see_other("/login")))
             }
             Err(problem) => Err(problem.into()),
@@ -126,9 +159,28 @@ fn internal(error: impl ToString) -> Problem {
     Problem::new(Kind::Internal, error.to_string())
 }
 
+/// Returns a text with escapes in place of characters that nobody sees, or that change the order of others: models and clients wrote it.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for one in text.chars() {
+        let is_hidden = one.is_control() && !matches!(one, '\n' | '\r' | '\t')
+            || matches!(
+                one,
+                '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            )
+            || matches!(one, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+        match is_hidden {
+            // As JSON has it.
+            true => one.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out += &format!("\\u{unit:04x}")),
+            false => out.push(one),
+        }
+    }
+    out
+}
+
 /// Returns the response with a page.
 fn html(page: &impl Template) -> Result<Response, Refusal> {
-    let text = page.render().map_err(internal)?;
+    let text = visible(&page.render().map_err(internal)?);
     let headers = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

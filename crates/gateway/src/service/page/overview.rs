@@ -10,7 +10,7 @@ use formwork_core::Time;
 use formwork_extract::ObservationStore;
 use formwork_ledger::{Group, HourlyReason, Key, Ledger, Overview, format_usd};
 
-use super::filter::Filter;
+use super::filter::{Filter, or_none};
 use super::{Bar, Cell, Refusal, Table, Visitor, html, read, share, sum, time};
 use crate::access::now;
 use crate::problem::Problem;
@@ -27,6 +27,7 @@ struct Page {
     visitor: Visitor,
     periods: [u64; 4],
     days: u64,
+    since: String,
     note: &'static str,
     figures: Vec<(&'static str, String)>,
     bars: Vec<Bar>,
@@ -51,6 +52,7 @@ async fn page(shared: &Shared, visitor: Visitor, days: u64) -> Result<Page, Prob
         visitor,
         periods: [1, 7, 30, 90],
         days,
+        since: time(since),
         note: "Runs are not recorded: start the service with a ledger.",
         figures: Vec::new(),
         bars: Vec::new(),
@@ -119,10 +121,8 @@ impl Facts {
         page.tables.push(reasons(self.reasons, &start));
         let by = |title, groups: Vec<Group>, field: &'static str| {
             let row = |group: Group| {
-                let name = match group.name.as_str() {
-                    "" => "none".into(),
-                    name => Cell::runs(name, &[(field, name), ("since", &start)]),
-                };
+                let text = if group.name.is_empty() { "none" } else { &group.name };
+                let name = Cell::runs(text, &[(field, or_none(&group.name)), ("since", &start)]);
                 std::iter::once(name).chain(cells(&group)).collect()
             };
             Table { title, head: GROUPS, rows: groups.into_iter().take(MAX_ROWS).map(row).collect() }
@@ -183,8 +183,8 @@ fn reasons(reasons: Vec<HourlyReason>, start: &str) -> Table {
         let filter = [
             ("class", one.class.as_str()),
             ("path", &one.path),
-            ("called", &one.model),
-            ("contract", &one.contract),
+            ("called", or_none(&one.model)),
+            ("contract", or_none(&one.contract)),
             ("since", start),
         ];
         let count = Cell::runs(one.count, &filter);

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
-use formwork_core::Time;
+use formwork_core::{Message, Time, values_of_patch};
 use formwork_evidence::{Index, Status};
 use formwork_json::{JsonPath, Level, Places, read};
 use formwork_ledger::{RunDetail, StoredCall, StoredRun};
@@ -15,11 +15,18 @@ use serde_json::Value;
 use super::runs::labels;
 use super::{Bar, Cell, Refusal, Table, Visitor, dollars, html, internal, time};
 use crate::access::Client;
-use crate::contracts::Folder;
+use crate::ask::Want;
+use crate::contracts::{Known, NamedContract};
+use crate::document::Document;
+use crate::protocol::given::reduced;
+use crate::service::routes::dialogue;
 use crate::service::{Shared, pages};
 
 /// The maximum length of a text on a page, in characters.
 const MAX_TEXT: usize = 100_000;
+
+/// The maximum length of a text that is searched for evidence, in bytes: that of the ledger.
+const MAX_SEARCHED: usize = 1 << 20;
 
 #[derive(Template)]
 #[template(path = "page/run.html")]
@@ -28,8 +35,9 @@ struct Page {
     id: String,
     about: Table,
     bars: Vec<Bar>,
-    request: Vec<Part>,
-    evidence: Option<Table>,
+    request: String,
+    /// The text that the answer is about, with marks, and its evidence.
+    evidence: Option<(Vec<Part>, Table)>,
     curl: String,
     calls: Vec<Call>,
 }
@@ -41,6 +49,7 @@ struct Call {
     answer: Vec<Part>,
     violations: Option<Table>,
     changes: Vec<Change>,
+    is_unused: bool,
 }
 
 /// A part of a text; marked if it has a title.
@@ -83,33 +92,79 @@ pub(super) async fn run(
         true => "http://127.0.0.1:8190".to_owned(),
         false => format!("{scheme}://{host}"),
     };
-    let named = shared.folder.as_ref().map(Folder::names).unwrap_or_default();
+    let named = detail.run.contract.as_deref().zip(shared.folder.as_ref());
+    let named = named.and_then(|(name, folder)| folder.get(name, &shared.engine).ok());
     // The evidence of a long input takes a while.
-    let page = tokio::task::spawn_blocking(move || page(visitor, detail, (&base, &named))).await;
-    html(&page.map_err(internal)?)
+    let page = move || page(visitor, detail, &base, (&shared.engine.schemas, named.as_deref()));
+    html(&tokio::task::spawn_blocking(page).await.map_err(internal)?)
 }
 
-/// Returns the page of a run; `base` is the address of the service, and `named` are its named contracts.
-fn page(visitor: Visitor, detail: RunDetail, (base, named): (&str, &[String])) -> Page {
+/// Returns the page of a run; `base` is the address of the service, and `named` the contract of the run as the folder has it.
+fn page(
+    visitor: Visitor,
+    detail: RunDetail,
+    base: &str,
+    (schemas, named): (&Known, Option<&NamedContract>),
+) -> Page {
     let RunDetail { run, request, calls, .. } = detail;
     let bars = bars(&run, &calls);
-    let command = |body: &str| {
-        // A format, a tool or a contract in the body has its name there.
-        let is_named = |name: &&String| named.contains(name) && !body.contains(&format!("\"{name}\""));
-        let options = [
-            ("x-formwork-contract", run.contract.as_ref().filter(is_named).cloned().unwrap_or_default()),
-            ("x-formwork-tags", labels(&run.tags)),
-            ("x-formwork-user", run.user.clone().unwrap_or_default()),
-        ];
-        curl(base, &run.source, &options, body)
-    };
-    let curl = request.as_deref().map(command).unwrap_or_default();
+    let request = request.unwrap_or_default();
+    let subject = subject(&run, &request, schemas).unwrap_or_default();
+    let options = [
+        ("x-formwork-contract", subject.contract.unwrap_or_default()),
+        ("x-formwork-tags", labels(&run.tags)),
+        ("x-formwork-user", run.user.clone().unwrap_or_default()),
+    ];
+    let curl = curl(base, &run.source, &options, &request);
     let mut document = None;
     let (id, started) = (run.id.to_string(), run.started);
     let calls: Vec<Call> = calls.into_iter().map(|one| call(one, started, &mut document)).collect();
-    let request = request.map(shortened).unwrap_or_default();
-    let (request, evidence) = evidence(&request, document.as_ref().filter(|_| run.outcome == "ok"));
-    Page { visitor, id, about: about(run), bars, request, evidence, curl, calls }
+    let schema = subject.schema.as_ref().or(named.map(|named| &named.schema));
+    let value = document.filter(|_| run.outcome == "ok");
+    let evidence = value.and_then(|value| evidence(subject.text, schema, &value));
+    Page { visitor, id, about: about(run), bars, request: shortened(request), evidence, curl, calls }
+}
+
+/// The parts of a request that its page is about, as the run had them.
+#[derive(Default)]
+struct Subject {
+    /// The text that the answer is about.
+    text: String,
+    /// The schema of the answer; `None` if the request does not have it.
+    schema: Option<Value>,
+    /// The contract that a header named.
+    contract: Option<String>,
+}
+
+/// Returns the subject of the request of a run; `None` for a request that cannot be read.
+fn subject(run: &StoredRun, request: &str, schemas: &Known) -> Option<Subject> {
+    let Some(protocol) = dialogue(&run.source) else {
+        // Commands record their messages, and `/v1/extract` has members of its own.
+        if let Ok(messages) = serde_json::from_str::<Vec<Message>>(request) {
+            return Some(Subject { text: messages.last()?.text(), ..Subject::default() });
+        }
+        let mut body: Value = serde_json::from_str(request).ok()?;
+        let text = body["input"].as_str()?.to_owned();
+        return Some(Subject { text, schema: body.get_mut("schema").map(Value::take), contract: None });
+    };
+    let read = |body: &str| (protocol.ask)(Document::read(body).ok()?, schemas).ok();
+    // A request with members that only its target knows is read as its run reads it.
+    let reduced = || read(&reduced(&serde_json::from_str(request).ok()?, protocol.fields).to_string());
+    let ask = read(request).or_else(reduced)?;
+    let (schema, own) = match ask.want {
+        Want::Text => (None, Vec::new()),
+        Want::Json { name, schema } => (Some(schema), vec![name]),
+        Want::Call(tool) => (Some(tool.parameters), vec![tool.name]),
+        Want::Tools { tools, format, .. } => {
+            let format = format.map_or("turn".to_owned(), |(name, _)| name);
+            (None, tools.into_iter().map(|tool| tool.name).chain([format]).collect())
+        }
+    };
+    Some(Subject {
+        text: ask.messages.last()?.text(),
+        schema: schema.map(|schema| schema.value().clone()),
+        contract: run.contract.clone().filter(|name| !own.contains(name)),
+    })
 }
 
 fn about(run: StoredRun) -> Table {
@@ -120,6 +175,7 @@ fn about(run: StoredRun) -> Table {
         }
     };
     fact("outcome", run.outcome);
+    fact("answer", if run.cached { "from the cache: no model was called".to_owned() } else { String::new() });
     fact("message", run.message.unwrap_or_default());
     fact("from", run.source);
     fact("key", run.key_name.unwrap_or_default());
@@ -134,6 +190,7 @@ fn about(run: StoredRun) -> Table {
     fact("tokens", format!("{} in, {} out", run.usage.input_tokens, run.usage.output_tokens));
     fact("US dollars", dollars(run.micro_usd));
     fact("feedback", run.feedback.unwrap_or_default());
+    fact("evidence", run.evidence.map(|evidence| evidence.to_string()).unwrap_or_default());
     run.warnings.iter().for_each(|warning| fact("warning", warning.to_string()));
     run.not_stated.iter().for_each(|path| fact("not stated", path.to_string()));
     Table { title: "About the run", head: "fact | value", rows: about }
@@ -162,18 +219,24 @@ fn call(call: StoredCall, started: Time, document: &mut Option<Value>) -> Call {
     let reading = read(&answer, Level::Lenient).ok();
     let candidate = reading.as_ref().and_then(|reading| reading.candidates().first());
     let json = candidate.map_or(0..answer.len(), |found| found.span.start..found.span.end);
-    let marks: Vec<(&str, String)> = call
-        .violations
-        .iter()
+    let mut changes = Vec::new();
+    let is_patch = !call.patched.is_empty();
+    match candidate.map(|found| &found.value) {
+        Some(value) if !is_patch => *document = Some(value.clone()),
+        Some(value) => changes = patched(document.as_mut(), &call.patched, value),
+        None => {}
+    }
+    let changed: Vec<JsonPath> = changes.iter().filter_map(|change| change.path.parse().ok()).collect();
+    // The violations of a patch are those of the whole document: other values of the answer are not what they are about.
+    let is_about = |path: &str| {
+        let path: JsonPath = path.parse().unwrap_or_default();
+        !is_patch || changed.iter().any(|changed| path.is_within(changed))
+    };
+    let violations = call.violations.iter().filter(|one| is_about(&one.path));
+    let marks: Vec<(&str, String)> = violations
         .map(|one| (one.path.as_str(), format!("{} at {}: {}", one.class, one.path, one.message)))
         .collect();
     let marks = located(&answer, json, &marks);
-    let mut changes = Vec::new();
-    match (candidate.map(|found| &found.value), call.patched.is_empty()) {
-        (Some(value), true) => *document = Some(value.clone()),
-        (Some(value), false) => changes = patched(document, &call.patched, value),
-        (None, _) => {}
-    }
     let rows: Vec<Vec<Cell>> = call
         .violations
         .into_iter()
@@ -189,6 +252,7 @@ fn call(call: StoredCall, started: Time, document: &mut Option<Value>) -> Call {
             head: "path | class | message",
             rows,
         }),
+        is_unused: is_patch && document.is_some() && !answer.is_empty() && changes.is_empty(),
         changes,
     }
 }
@@ -208,32 +272,30 @@ fn located(text: &str, json: std::ops::Range<usize>, found: &[(&str, String)]) -
     paths.iter().zip(found).filter_map(mark).collect()
 }
 
-/// Returns the values that a patch replaced, and replaces them in the document.
-fn patched(document: &mut Option<Value>, paths: &[String], patch: &Value) -> Vec<Change> {
-    let shown = |value: Option<&Value>| value.map(ToString::to_string).unwrap_or_default();
-    let change = |path: &String| {
-        let place: JsonPath = path.parse().ok()?;
-        // The name of a value in a patch is its path without `$` and the first dot.
-        let name = path.trim_start_matches('$').trim_start_matches('.');
-        let after = patch.get(name).or_else(|| place.get(patch))?;
-        let before = document.as_mut().and_then(|document| place.get_mut(document));
-        let change = Change {
-            path: path.clone(),
-            before: shortened(shown(before.as_deref())),
-            after: shortened(shown(Some(after))),
-        };
-        if let Some(before) = before {
+/// Returns the values that a patch replaced or added, and applies it to the document.
+fn patched(document: Option<&mut Value>, paths: &[String], patch: &Value) -> Vec<Change> {
+    let shown = |value: Option<&Value>| shortened(value.map(ToString::to_string).unwrap_or_default());
+    let Some(document) = document else { return Vec::new() };
+    let paths: Vec<JsonPath> = paths.iter().filter_map(|path| path.parse().ok()).collect();
+    let values = values_of_patch(&paths, document, patch);
+    let change = |(path, after): (JsonPath, &Value)| {
+        let (before, after_text) = (shown(path.get(document)), shown(Some(after)));
+        if let Some(before) = path.get_mut(document) {
             before.clone_from(after);
+        } else if let Some(Value::Array(items)) = path.parent().and_then(|list| list.get_mut(document)) {
+            // The rest of a list.
+            items.extend(after.as_array().into_iter().flatten().cloned());
         }
-        Some(change)
+        Change { path: path.to_string(), before, after: after_text }
     };
-    paths.iter().filter_map(change).collect()
+    values.into_iter().map(change).collect()
 }
 
-/// Returns the input with the place of each value of the answer, and a table of them.
-fn evidence(input: &str, value: Option<&Value>) -> (Vec<Part>, Option<Table>) {
-    let Some(value) = value.filter(|_| !input.is_empty()) else { return (parts(input, Vec::new()), None) };
-    let found = Index::new(input).evidence(value, None);
+/// Returns the text of a request with the place of each value of the answer, and a table of them; `None` for a text that is empty or
+/// too long.
+fn evidence(text: String, schema: Option<&Value>, value: &Value) -> Option<(Vec<Part>, Table)> {
+    let text = Some(text).filter(|text| (1..=MAX_SEARCHED).contains(&text.len()))?;
+    let found = Index::new(text.as_str()).evidence(value, schema);
     let (mut marks, mut rows) = (Vec::new(), Vec::new());
     for one in found.iter().take(200) {
         let class = match one.status {
@@ -251,7 +313,7 @@ fn evidence(input: &str, value: Option<&Value>) -> (Vec<Part>, Option<Table>) {
     }
     let table =
         Table { title: "Values and their evidence in the request", head: "path | value | evidence", rows };
-    (parts(input, marks), Some(table))
+    Some((parts(&shortened(text), marks), table))
 }
 
 /// Splits a text at its marks. Of marks that overlap, the first one counts.
@@ -281,7 +343,7 @@ fn parts(text: &str, mut marks: Vec<Mark>) -> Vec<Part> {
 /// Returns the command that repeats a request, with the headers that have a value; empty for runs that did not come over HTTP.
 fn curl(base: &str, path: &str, headers: &[(&str, String)], body: &str) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-    if !path.starts_with('/') {
+    if !path.starts_with('/') || body.is_empty() {
         return String::new();
     }
     let headers = headers.iter().filter(|(_, value)| !value.is_empty());
@@ -361,12 +423,35 @@ mod tests {
             (1, answer.chars().position(|letter| letter == '[').unwrap() + 1)
         );
         let mut document = Some(json!({"items": [{"price": "x"}]}));
-        let changes = patched(&mut document, &["$.items[0].price".to_owned()], &json!({"items[0].price": 3}));
+        let changes =
+            patched(document.as_mut(), &["$.items[0].price".to_owned()], &json!({"items[0].price": 3}));
         assert_eq!(
             changes,
             [Change { path: "$.items[0].price".into(), before: "\"x\"".into(), after: "3".into() }]
         );
         assert_eq!(document, Some(json!({"items": [{"price": 3}]})));
+    }
+
+    /// A run reads the answer to a request for a patch as a patch, also if it is a whole document.
+    #[test]
+    fn a_whole_document_in_place_of_a_patch_changes_and_marks_nothing() {
+        let patch = |answer: &str| {
+            let mut call = StoredCall::new("t", "m", Time(0), Time(0));
+            call.patched = ["$.items[0].price", "$.items[1].price"].map(str::to_owned).into();
+            let [class, path, message] = ["type", "$.items[0].price", "is no number"].map(str::to_owned);
+            call.violations.push(formwork_ledger::ViolationRecord { class, path, message });
+            call.answer = Some(answer.to_owned());
+            call
+        };
+        let before = json!({"items": [{"price": "x"}, {"price": "y"}]});
+        let mut document = Some(before.clone());
+        let unused = call(patch(r#"{"items": [{"price": 3}, {"price": 4}]}"#), Time(0), &mut document);
+        assert!(unused.is_unused && unused.changes.is_empty());
+        assert!(unused.answer.iter().all(|part| part.title.is_empty()) && document == Some(before));
+        // Values of the same list have one member in a patch.
+        let used = call(patch(r#"{"items[*].price": {"0": 3, "1": 4}}"#), Time(0), &mut document);
+        assert!(!used.is_unused && used.changes.len() == 2);
+        assert_eq!(document, Some(json!({"items": [{"price": 3}, {"price": 4}]})));
     }
 
     #[test]

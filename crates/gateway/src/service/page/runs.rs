@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::{Uri, header};
+use axum::http::{HeaderName, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use formwork_ledger::{RunQuery, StoredRun};
 
-use super::filter::{Field, Filter};
+use super::filter::{Field, Filter, SCAN};
 use super::{Cell, Refusal, Table, Visitor, dollars, html, read, time};
 use crate::service::{Shared, pages};
 
@@ -24,6 +24,7 @@ struct List {
     visitor: Visitor,
     fields: Vec<Field>,
     export: String,
+    note: String,
     table: Table,
     next: String,
 }
@@ -41,7 +42,14 @@ pub(super) async fn runs(
     html(&List {
         visitor,
         fields: filter.fields(),
-        export: filter.href("/runs.jsonl", filter.get("before").unwrap_or_default()),
+        export: filter.href("/runs.jsonl", ""),
+        note: match found.next {
+            // A page that the limit of the scan ended, and not its own length.
+            Some(next) if found.runs.last().is_none_or(|last| last.id != next) => {
+                format!("This page examined {SCAN} runs. Older runs may match.")
+            }
+            _ => String::new(),
+        },
         next: found.next.map(|next| filter.href("/runs", &next.to_string())).unwrap_or_default(),
         table: Table {
             title: "Newest first",
@@ -62,7 +70,7 @@ fn row(run: &StoredRun) -> Vec<Cell> {
         run.contract.as_deref().unwrap_or("").into(),
         run.target.as_str().into(),
         labels(&run.tags).into(),
-        unsure(run).into(),
+        run.doubts().join(", ").into(),
         calls.into(),
         run.ended.0.saturating_sub(run.started.0).into(),
         run.outcome.as_str().into(),
@@ -76,14 +84,7 @@ pub(super) fn labels(tags: &[String]) -> String {
     own.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the marks of an answer that a reader should check: warnings, and members that the text does not state.
-fn unsure(run: &StoredRun) -> String {
-    let warnings = (!run.warnings.is_empty()).then(|| format!("{} warnings", run.warnings.len()));
-    let missing = (!run.not_stated.is_empty()).then(|| format!("{} not stated", run.not_stated.len()));
-    warnings.into_iter().chain(missing).collect::<Vec<_>>().join(", ")
-}
-
-/// Answers `GET /runs.jsonl`: the newest runs of a filter with their calls, one on each line.
+/// Answers `GET /runs.jsonl`: the newest runs of a filter with their calls, one on each line. `x-formwork-more` says that there are more.
 pub(super) async fn export(
     State(shared): State<Arc<Shared>>,
     _: Visitor,
@@ -92,19 +93,22 @@ pub(super) async fn export(
     let filter = Filter::parse(uri.query().unwrap_or_default());
     let ledger = pages::ledger(&shared)?;
     let query = RunQuery { limit: MAX_EXPORT, scan: 0, ..filter.query(ledger)? };
-    let lines = read(ledger, move |ledger| {
+    let (lines, has_more) = read(ledger, move |ledger| {
         let mut out = Vec::new();
-        for run in ledger.runs(&query)?.runs {
+        let found = ledger.runs(&query)?;
+        let mut has_more = found.next.is_some();
+        for run in found.runs {
             let Some(line) = ledger.run(run.id)?.and_then(|run| serde_json::to_vec(&run).ok()) else {
                 continue;
             };
             if out.len() + line.len() > MAX_BYTES {
+                has_more = true;
                 break;
             }
             out.extend(line);
             out.push(b'\n');
         }
-        Ok(out)
+        Ok((out, has_more))
     })
     .await?;
     let headers = [
@@ -113,5 +117,6 @@ pub(super) async fn export(
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
-    Ok((headers, lines).into_response())
+    let more = has_more.then_some([(HeaderName::from_static("x-formwork-more"), "true")]);
+    Ok((headers, more, lines).into_response())
 }

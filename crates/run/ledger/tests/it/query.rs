@@ -1,6 +1,7 @@
 use formwork_core::{ErrorKind, Time};
 use formwork_ledger::{
-    Error, Feedback, Ledger, NewKey, Prune, RecordId, RunOutcome, RunQuery, RunRecord, Settings, StoredRun,
+    Error, Feedback, KeyId, Ledger, NewKey, Prune, RecordId, RunOutcome, RunQuery, RunRecord, Settings,
+    StoredRun,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -67,10 +68,15 @@ proptest! {
         if let Some(user) = &sample.user {
             cases.push((RunQuery { user: Some(user.clone()), ..none() }, Box::new(|run| run.user == sample.user)));
         }
-        if let Some(contract) = &sample.contract {
-            cases.push((RunQuery { contract: Some(contract.clone()), ..none() },
-                Box::new(|run| run.contract == sample.contract || run.digest == sample.contract)));
+        // An empty name finds the runs without a contract.
+        for contract in [sample.contract.clone().unwrap_or_default(), String::new()] {
+            let query = RunQuery { contract: Some(contract.clone()), ..none() };
+            cases.push((query, Box::new(move |run| run.contract.as_ref().or(run.digest.as_ref()).map_or("", |name| name) == contract
+                || run.digest.as_ref() == Some(&contract))));
         }
+        cases.push((RunQuery { digest: sample.digest.clone(), ..none() },
+            Box::new(|run| sample.digest.is_none() || run.digest == sample.digest)));
+        cases.push((RunQuery { key: Some(KeyId::NONE), ..none() }, Box::new(|run| run.key.is_none())));
         if let Some(tag) = sample.tags.first() {
             cases.push((RunQuery { tag: Some(tag.clone()), ..none() }, Box::new(move |run| run.tags.contains(tag))));
         }

@@ -81,8 +81,8 @@ proptest! {
             for group in groups {
                 let key = if group.day.0 > 0 { (group.day.0 / (24 * HOUR)).to_string() } else { group.name.clone() };
                 let runs = &expected[&key];
-                let called: Vec<_> = runs.iter().filter(|run| !run.cached).collect();
-                let first = called.iter().filter(|run| run.calls <= 1 && run.outcome == "ok").count();
+                let called: Vec<_> = runs.iter().filter(|run| !run.cached && run.calls > 0).collect();
+                let first = called.iter().filter(|run| run.calls == 1 && run.outcome == "ok").count();
                 let failed = runs.iter().filter(|run| run.outcome != "ok" && run.outcome != "fallback").count();
                 let sum = |of: fn(&StoredRun) -> u64| runs.iter().map(|run| of(run)).sum::<u64>();
                 prop_assert_eq!(
