@@ -1,7 +1,12 @@
 //! Several targets answer the same question, and their answers are merged value by value.
 
-use formwork_core::evidence::{Disputed, Index, Merged, Question, disputed, merge};
-use formwork_core::{Context, Contract, Error, ErrorKind, Origin, Outcome, Settled, Warning, WarningKind};
+use std::collections::HashMap;
+
+use formwork_core::evidence::{Disputed, Index, Merged, MergedPlace, Question, disputed, merge};
+use formwork_core::{
+    Context, Contract, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Settled, Trust, Warning,
+    WarningKind,
+};
 use futures_util::future::join_all;
 use serde_json::Value;
 
@@ -98,8 +103,11 @@ impl<'e> Ensemble<'e> {
         let (names, outcomes): (Vec<String>, Vec<_>) = outcomes.into_iter().unzip();
         let answers: Vec<Value> = outcomes.iter().map(|outcome| outcome.value.clone()).collect();
         let first = names.first().map_or("", String::as_str);
+        let histories: Vec<History> = outcomes
+            .iter()
+            .map(|one| History { provenance: one.provenance.clone(), warnings: one.warnings.clone() })
+            .collect();
         let Some(mut outcome) = outcomes.into_iter().reduce(|mut sum, other| {
-            sum.warnings.extend(other.warnings.iter().cloned());
             sum.absorb(other);
             sum
         }) else {
@@ -148,11 +156,10 @@ impl<'e> Ensemble<'e> {
             }
         }
         if judged.judgement.is_accepted() {
+            (outcome.provenance, outcome.warnings) = taken(&histories, &answers, &merged);
             outcome.warnings.extend(judged.coerced.iter().map(Warning::from));
             outcome.value = judged.value;
-            let value = &outcome.value;
-            outcome.not_stated.retain(|path| path.get(value).is_none_or(Value::is_null));
-            outcome.provenance.truncate(1);
+            outcome.not_stated = contract.not_stated(&outcome.value);
             outcome.origin = Origin::Model { target: names.join(", ") };
         } else {
             let reason = reason(&judged);
@@ -162,8 +169,69 @@ impl<'e> Ensemble<'e> {
             notes.push(note);
             merged.disputed = disputed(&outcome.value, &answers.iter().skip(1).collect::<Vec<_>>());
         }
+        let Outcome { value, provenance, warnings, not_stated, calls, .. } = &outcome;
+        outcome.trust = Trust::of(value, provenance, warnings, not_stated, calls);
         Ok(Opinions { outcome, answers, disputed: merged.disputed, notes })
     }
+}
+
+/// The history of an answer.
+struct History {
+    provenance: Vec<Provenance>,
+    warnings: Vec<Warning>,
+}
+
+/// Returns the provenance and the warnings of a merged value: each leaf has those of the answer that it was taken from. Warnings about
+/// values that were not taken are left out.
+fn taken(histories: &[History], answers: &[Value], merged: &Merged) -> (Vec<Provenance>, Vec<Warning>) {
+    let mut provenance: Vec<Provenance> =
+        histories.iter().flat_map(|one| one.provenance.first().cloned()).take(1).collect();
+    // For each place of an answer, the place in the merged value that has its value.
+    let mut places = HashMap::new();
+    for MergedPlace { path, answers: from, is_leaf } in &merged.places {
+        let value = path.get(&merged.value);
+        let mut has_it = from.iter().filter(|(of, at)| answers.get(*of).and_then(|it| at.get(it)) == value);
+        let source = if *is_leaf { has_it.next() } else { None };
+        for place in from {
+            places.insert(place.clone(), (!is_leaf || Some(place) == source).then_some((path, is_leaf)));
+        }
+        if let Some((of, at)) = source {
+            // A longer path replaces a shorter one.
+            let parts = histories.get(*of).into_iter().flat_map(|one| &one.provenance);
+            let around = parts
+                .clone()
+                .filter(|part| at.is_within(&part.path))
+                .max_by_key(|part| part.path.segments().len());
+            let around = around.map(|part| Provenance { path: path.clone(), ..part.clone() });
+            let inside = parts.filter(|part| part.path != *at && part.path.is_within(at));
+            provenance.extend(
+                around.filter(|part| provenance.first().is_none_or(|whole| whole.source != part.source)),
+            );
+            provenance.extend(inside.map(|part| Provenance {
+                path: path.join(part.path.segments().get(at.segments().len()..).unwrap_or_default()),
+                ..part.clone()
+            }));
+        }
+    }
+    let moved = |of: usize, path: &JsonPath| {
+        let steps = path.segments();
+        let (depth, place) = (0..=steps.len()).rev().find_map(|depth| {
+            let around = steps.get(..depth)?.iter().cloned().collect();
+            Some((depth, *places.get(&(of, around))?))
+        })?;
+        let (to, is_leaf) = place?;
+        // Inside of an object or a list that is merged, it is about a value that was left out, or about one that the answer lacks.
+        let is_left_out =
+            !is_leaf && depth < steps.len() && answers.get(of).is_some_and(|it| path.get(it).is_some());
+        (!is_left_out).then(|| to.join(steps.get(depth..).unwrap_or_default()))
+    };
+    let warnings =
+        histories.iter().enumerate().flat_map(|(of, one)| one.warnings.iter().map(move |it| (of, it)));
+    let warnings = warnings.filter_map(|(of, warning)| match &warning.path {
+        Some(path) => Some(warning.clone().at(moved(of, path)?)),
+        None => Some(warning.clone()),
+    });
+    (provenance, warnings.collect())
 }
 
 /// Returns why a value was not accepted.

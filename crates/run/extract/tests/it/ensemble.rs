@@ -1,0 +1,83 @@
+//! Merged answers of several targets, with the history of each value.
+
+use std::sync::Arc;
+
+use formwork_core::{History, WarningKind};
+use formwork_extract::{CancellationToken, Ensemble, Extractor, Opinions};
+use formwork_testkit::Scripted;
+use serde_json::{Value, json};
+
+const TEXT: &str = "An apple, and two pears.";
+
+fn opinions(schema: &Value, answers: &[&'static str]) -> Opinions {
+    let extractors: Vec<Extractor<Value>> = answers
+        .iter()
+        .map(|answer| {
+            let model = Arc::new(Scripted::new([*answer]));
+            Extractor::for_document("order", schema.clone()).with_target(model).build().unwrap()
+        })
+        .collect();
+    let asked = extractors.iter().enumerate().map(|(at, one)| (at.to_string(), one.extraction(TEXT)));
+    let ensemble = Ensemble::new(extractors[0].plan().contract(), TEXT, asked.collect());
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(ensemble.run(&CancellationToken::new()))
+        .unwrap()
+}
+
+fn items(item: &Value) -> Value {
+    json!({"type": "object", "properties": {"items": {"type": "array", "items": item}}, "required": ["items"]})
+}
+
+#[test]
+fn a_warning_follows_its_value_and_is_left_out_with_it() {
+    let schema = items(
+        &json!({"type": "object", "properties": {"k": {"type": "string"}, "n": {"type": "integer"}}, "required": ["k", "n"]}),
+    );
+    let plain = r#"{"items":[{"k":"apple","n":1},{"k":"pear","n":2}]}"#;
+    let turned = r#"{"items":[{"k":"pear","n":"2"},{"k":"apple","n":1}]}"#;
+    let alone = r#"{"items":[{"k":"pear","n":"2"},{"k":"fig","n":"7"},{"k":"apple","n":1}]}"#;
+    for (answers, coerced) in [
+        // Another answer wrote the same number, and is earlier.
+        ([plain, turned], vec![]),
+        ([turned, plain], vec!["$.items[0].n"]),
+        // The merged list has the order of the first one.
+        (
+            [r#"{"items":[{"k":"apple","n":1},{"k":"pear","n":4}]}"#, alone],
+            vec!["$.items[1].n", "$.items[2].n"],
+        ),
+    ] {
+        let opinions = opinions(&schema, &answers);
+        let outcome = opinions.outcome;
+        let warned = outcome.warnings.iter().filter(|it| it.kind == WarningKind::Coerced);
+        let paths: Vec<String> = warned.map(|it| it.path.clone().unwrap().to_string()).collect();
+        let marked = outcome.trust.other.get(&History::Coerced).map_or(0, |leaves| leaves.count);
+        assert_eq!(paths, coerced, "{}", outcome.value);
+        assert_eq!(marked, coerced.len() as u64);
+        let answers: Vec<&Value> = opinions.answers.iter().collect();
+        let doubted = outcome.confidence_among(&answers).into_iter().filter(|it| it.factor < 1.0);
+        assert_eq!(doubted.map(|it| it.path.to_string()).collect::<Vec<_>>(), coerced);
+    }
+}
+
+#[test]
+fn a_merged_value_has_the_sources_of_the_answers_that_its_leaves_were_taken_from() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
+    let opinions = opinions(&schema, &[r#"{"a": "apple",}"#, r#"{"a": "apple", "b": "pears"}"#]);
+    let trust = &opinions.outcome.trust;
+    assert_eq!((trust.leaves, trust.free), (2, 1), "{trust}");
+    assert_eq!(trust.other[&History::Repaired].paths, ["$.a".parse().unwrap()]);
+}
+
+#[test]
+fn the_members_that_are_not_stated_are_those_of_the_merged_value() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string", "x-formwork-absent": true}}, "required": ["a", "b"]});
+    for (answers, expected) in [
+        ([r#"{"a": "apple", "b": "pears"}"#, r#"{"a": "apple", "b": null}"#], 0),
+        ([r#"{"a": "apple", "b": null}"#, r#"{"a": "apple", "b": null}"#], 1),
+        ([r#"{"a": "fig", "b": "pears"}"#, r#"{"a": "fig", "b": null}"#], 0),
+    ] {
+        assert_eq!(opinions(&schema, &answers).outcome.not_stated.len(), expected, "{answers:?}");
+    }
+}
