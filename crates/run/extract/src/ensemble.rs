@@ -1,6 +1,7 @@
 //! Several targets answer the same question, and their answers are merged value by value.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use formwork_core::evidence::{Disputed, Index, Merged, MergedPlace, Question, disputed, merge};
 use formwork_core::{
@@ -8,9 +9,12 @@ use formwork_core::{
     WarningKind,
 };
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{CancellationToken, Extraction};
+
+/// The maximum number of warnings about disputed values.
+const MAX_WARNED: usize = 20;
 
 /// Returns the extraction for a question about some values; see [`Ensemble::with_arbiter`].
 type Arbiter<'e> = Box<dyn Fn(&Question, &str) -> Result<Extraction<Value>, Error> + Send + Sync + 'e>;
@@ -58,6 +62,8 @@ pub struct Opinions {
     pub disputed: Vec<Disputed>,
     /// Notes for the reader: targets without an answer, a merged answer that violates the contract.
     pub notes: Vec<String>,
+    /// The name of the first target that has an answer.
+    pub first: String,
 }
 
 impl<'e> Ensemble<'e> {
@@ -83,13 +89,15 @@ impl<'e> Ensemble<'e> {
         self
     }
 
-    /// Asks the targets, and then the arbiter. A target or an arbiter without an answer is a note.
+    /// Asks the targets, and then the arbiter. A target or an arbiter without an answer is a note. Targets that are asked later and the
+    /// arbiter have the rest of their time limits.
     ///
     /// # Errors
     /// If no target has an answer, the error of the first target that responded, or else of the first one, with the messages and the calls
     /// of the others.
     pub async fn run(self, cancel: &CancellationToken) -> Result<Opinions, Error> {
         let Self { contract, text, mut asked, second_below, arbiter } = self;
+        let started = Instant::now();
         let others = if second_below.is_some() && asked.len() > 1 { asked.split_off(1) } else { Vec::new() };
         let mut all = Asked::default();
         all.ask(asked, cancel).await;
@@ -97,12 +105,14 @@ impl<'e> Ensemble<'e> {
             second_below.is_some_and(|limit| outcome.least_sure().is_none_or(|it| !it.is_below(limit)))
         };
         if !all.outcomes.first().is_some_and(|(_, outcome)| is_sure(outcome)) {
-            all.ask(others, cancel).await;
+            let later =
+                |(name, one): (String, Extraction<Value>)| (name, one.with_elapsed(started.elapsed()));
+            all.ask(others.into_iter().map(later).collect(), cancel).await;
         }
         let Asked { outcomes, mut failed, mut notes } = all;
         let (names, outcomes): (Vec<String>, Vec<_>) = outcomes.into_iter().unzip();
         let answers: Vec<Value> = outcomes.iter().map(|outcome| outcome.value.clone()).collect();
-        let first = names.first().map_or("", String::as_str);
+        let first = names.first().cloned().unwrap_or_default();
         let histories: Vec<History> = outcomes
             .iter()
             .map(|one| History { provenance: one.provenance.clone(), warnings: one.warnings.clone() })
@@ -121,38 +131,58 @@ impl<'e> Ensemble<'e> {
         };
         failed.iter().for_each(|error| outcome.absorb_failed(error));
         if let [_] = answers.as_slice() {
-            return Ok(Opinions { outcome, answers, disputed: Vec::new(), notes });
+            outcome.warnings.extend(notes.iter().map(|note| Warning::new(WarningKind::Note, note)));
+            return Ok(Opinions { outcome, answers, disputed: Vec::new(), notes, first });
         }
         let mut merged = merge(&answers.iter().collect::<Vec<_>>(), Some(&Index::new(text)));
-        let undecided = merged.clone();
+        let cx = Context { source: text, ..Context::EMPTY };
+        let settled = |merged: &Merged| contract.settle(merged.value.clone(), &cx);
+        let mut judged = settled(&merged);
         if let Some((question, arbiter)) = Question::for_disputed(&merged).zip(arbiter) {
-            let choice = match arbiter(&question, first) {
-                Ok(extraction) => extraction.with_cancel(cancel.clone()).run().await,
+            let choice = match arbiter(&question, &first) {
+                Ok(extraction) => {
+                    extraction.with_elapsed(started.elapsed()).with_cancel(cancel.clone()).run().await
+                }
                 Err(error) => Err(error),
             };
             match choice {
                 Ok(choice) => {
-                    question.decide(&choice.value, &mut merged);
+                    let decide = |choices: &Map<String, Value>| {
+                        let mut merged = merged.clone();
+                        question.decide(&choices.clone().into(), &mut merged);
+                        let judged = settled(&merged);
+                        (merged, judged)
+                    };
+                    let mut choices = choice.value.as_object().cloned().unwrap_or_default();
+                    let mut decided = decide(&choices);
+                    // A choice may make the answer violate the contract, such as each of two values that exclude each other.
+                    while judged.judgement.is_accepted() && !decided.1.judgement.is_accepted() {
+                        let found = decided.1.judgement.violations.len();
+                        let mut others = choices.clone();
+                        others.retain(|name, _| {
+                            let mut without = choices.clone();
+                            without.remove(name);
+                            decide(&without).1.judgement.violations.len() >= found
+                        });
+                        if others.len() == choices.len() {
+                            others.clear();
+                        }
+                        let left_out = choices.keys().filter(|name| !others.contains_key(*name));
+                        notes.push(format!(
+                            "choices between disputed values violate the contract ({}): those of {} are left out",
+                            reason(&decided.1),
+                            left_out.cloned().collect::<Vec<_>>().join(", ")
+                        ));
+                        choices = others;
+                        decided = decide(&choices);
+                    }
+                    (merged, judged) = decided;
                     outcome.absorb(choice);
                 }
                 Err(error) => {
                     notes.push(format!("disputed values were not decided: {error}"));
                     outcome.absorb_failed(&error);
                 }
-            }
-        }
-        // A choice may make the answer violate the contract, such as one of two values that exclude each other.
-        let cx = Context { source: text, ..Context::EMPTY };
-        let settled = |merged: &Merged| contract.settle(merged.value.clone(), &cx);
-        let mut judged = settled(&merged);
-        if !judged.judgement.is_accepted() && merged != undecided {
-            let again = settled(&undecided);
-            if again.judgement.is_accepted() {
-                notes.push(format!(
-                    "the choices between disputed values violate the contract ({}): they are left out",
-                    reason(&judged)
-                ));
-                (merged, judged) = (undecided, again);
             }
         }
         if judged.judgement.is_accepted() {
@@ -165,13 +195,18 @@ impl<'e> Ensemble<'e> {
             let reason = reason(&judged);
             let note =
                 format!("the merged answer violates the contract ({reason}); the answer of {first} is used");
-            outcome.warnings.push(Warning::new(WarningKind::Note, note.clone()));
             notes.push(note);
             merged.disputed = disputed(&outcome.value, &answers.iter().skip(1).collect::<Vec<_>>());
         }
+        let undecided = merged.disputed.iter().take(MAX_WARNED);
+        let undecided = undecided.map(|it| {
+            Warning::new(WarningKind::Note, "the answers differ, and no choice decided").at(it.path.clone())
+        });
+        let notes_too = notes.iter().map(|note| Warning::new(WarningKind::Note, note));
+        outcome.warnings.extend(notes_too.chain(undecided));
         let Outcome { value, provenance, warnings, not_stated, calls, .. } = &outcome;
         outcome.trust = Trust::of(value, provenance, warnings, not_stated, calls);
-        Ok(Opinions { outcome, answers, disputed: merged.disputed, notes })
+        Ok(Opinions { outcome, answers, disputed: merged.disputed, notes, first })
     }
 }
 

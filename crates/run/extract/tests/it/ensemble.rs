@@ -81,3 +81,35 @@ fn the_members_that_are_not_stated_are_those_of_the_merged_value() {
         assert_eq!(opinions(&schema, &answers).outcome.not_stated.len(), expected, "{answers:?}");
     }
 }
+
+/// Returns the merged answer of two, with the choices of an arbiter between them.
+fn decided(schema: &Value, answers: [&'static str; 2], choices: &'static str) -> Opinions {
+    let extractor = |schema: &Value, answer: &'static str| {
+        let model = Arc::new(Scripted::new([answer]));
+        Extractor::<Value>::for_document("order", schema.clone()).with_target(model).build().unwrap()
+    };
+    let extractors = answers.map(|answer| extractor(schema, answer));
+    let asked = extractors.iter().enumerate().map(|(at, one)| (at.to_string(), one.extraction(TEXT)));
+    let ensemble = Ensemble::new(extractors[0].plan().contract(), TEXT, asked.collect())
+        .with_arbiter(|question, _| Ok(extractor(question.schema(), choices).extraction(TEXT)));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(ensemble.run(&CancellationToken::new())).unwrap()
+}
+
+#[test]
+fn only_the_choices_that_violate_the_contract_are_left_out() {
+    let integer = json!({"type": "integer"});
+    let schema = json!({"type": "object", "properties": {"a": integer, "b": integer, "c": integer}, "required": ["a", "b", "c"],
+        "not": {"properties": {"a": {"const": 7}, "b": {"const": 8}}}});
+    let answers = [r#"{"a": 1, "b": 2, "c": 3}"#, r#"{"a": 7, "b": 8, "c": 9}"#];
+    let opinions = decided(&schema, answers, r#"{"a": "7", "b": "8", "c": "9"}"#);
+    assert_eq!(opinions.outcome.value, json!({"a": 1, "b": 2, "c": 9}), "{:?}", opinions.notes);
+    let left_out = |notes: &[String]| notes.iter().any(|note| note.contains("those of a, b are left out"));
+    assert!(left_out(&opinions.notes), "{:?}", opinions.notes);
+    let warnings: Vec<String> = opinions.outcome.warnings.iter().map(|it| it.message.clone()).collect();
+    assert!(left_out(&warnings), "{warnings:?}");
+    // What no choice decided is a warning, too.
+    let paths: Vec<String> =
+        opinions.outcome.warnings.iter().filter_map(|it| Some(it.path.as_ref()?.to_string())).collect();
+    assert_eq!(paths, ["$.a", "$.b"]);
+}
