@@ -101,15 +101,15 @@ fn only_the_choices_that_violate_the_contract_are_left_out() {
     let integer = json!({"type": "integer"});
     let schema = json!({"type": "object", "properties": {"a": integer, "b": integer, "c": integer}, "required": ["a", "b", "c"],
         "not": {"properties": {"a": {"const": 7}, "b": {"const": 8}}}});
-    let answers = [r#"{"a": 1, "b": 2, "c": 3}"#, r#"{"a": 7, "b": 8, "c": 9}"#];
+    let answers = [r#"{"a": 7, "b": 2, "c": 3}"#, r#"{"a": 1, "b": 8, "c": 9}"#];
     let opinions = decided(&schema, answers, r#"{"a": "7", "b": "8", "c": "9"}"#);
-    assert_eq!(opinions.outcome.value, json!({"a": 1, "b": 2, "c": 9}), "{:?}", opinions.notes);
-    let left_out = |notes: &[String]| notes.iter().any(|note| note.contains("those of a, b are left out"));
+    assert_eq!(opinions.outcome.value, json!({"a": 7, "b": 2, "c": 9}), "{:?}", opinions.notes);
+    let left_out = |notes: &[String]| notes.iter().any(|note| note.contains("those of b are left out"));
     assert!(left_out(&opinions.notes), "{:?}", opinions.notes);
     let warnings: Vec<String> = opinions.outcome.warnings.iter().map(|it| it.message.clone()).collect();
     assert!(left_out(&warnings), "{warnings:?}");
     // What no choice decided is a warning, too.
     let paths: Vec<String> =
         opinions.outcome.warnings.iter().filter_map(|it| Some(it.path.as_ref()?.to_string())).collect();
-    assert_eq!(paths, ["$.a", "$.b"]);
+    assert_eq!(paths, ["$.b"]);
 }
