@@ -138,7 +138,7 @@ fn the_calibration_of_another_number_of_answers_is_refused() {
 
 #[test]
 fn the_first_target_that_has_an_answer_is_asked_for_quotes_in_the_rest_of_the_time() {
-    let answers = [r#"{"age": 43}"#, r#"{"age": null}"#];
+    let answers = [r#"{"age": 57}"#, r#"{"age": null}"#];
     let gone = Server::start([Reply::status(404)]).unwrap();
     let (b, c) = (chat(&answers), chat(&answers[..1]));
     let ran = ask(&[("a", &gone), ("b", &b), ("c", &c)], &["--evidence=quote"]);

@@ -6,7 +6,7 @@ use formwork_core::Calibration;
 const MIN_LEAVES: usize = 25;
 
 /// The maximum width of a step of several groups with fewer leaves: scores that differ more say different things.
-const MAX_WIDTH: f64 = 0.1;
+const MAX_WIDTH: f64 = 0.2;
 
 /// The weight in leaves of the neighbour's share of right ones, to which a step of few leaves is drawn.
 const PRIOR: f64 = 5.0;
