@@ -47,6 +47,15 @@ pub(crate) fn text(path: &Path) -> Result<String, Failed> {
     })
 }
 
+/// Returns an error if the folder of a file that is written later does not exist.
+pub(crate) fn can_be_written(path: &Path) -> Result<(), Failed> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
+    folder.map_or(Ok(()), |folder| {
+        let (path, folder) = (path.display(), folder.display());
+        Err(Failed::usage(format!("cannot write {path}: there is no folder {folder}")))
+    })
+}
+
 /// Returns the name of an input for messages.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }

@@ -48,6 +48,9 @@ pub struct EvalAnswer {
     /// The name of the configuration, if `formwork eval` asked for the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration: Option<String>,
+    /// The models of its targets, for which alone a calibration on it holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
     /// The digest of the plan and the input, by which `--resume` recognizes an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

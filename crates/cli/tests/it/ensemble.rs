@@ -135,3 +135,36 @@ fn the_calibration_of_another_number_of_answers_is_refused() {
     let ran = ask(&[("a", &a), ("b", &b), ("c", &c)], &["--calibration", &file]);
     assert_eq!(ran.rows()[0]["confidence"][0]["probability"], json!(0.75), "{}", ran.stderr);
 }
+
+#[test]
+fn the_first_target_that_has_an_answer_is_asked_for_quotes_in_the_rest_of_the_time() {
+    let answers = [r#"{"age": 57}"#, r#"{"age": null}"#];
+    let gone = Server::start([Reply::status(404)]).unwrap();
+    let (b, c) = (chat(&answers), chat(&answers[..1]));
+    let ran = ask(&[("a", &gone), ("b", &b), ("c", &c)], &["--evidence=quote"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!((gone.received().len(), b.received().len(), c.received().len()), (1, 2, 1));
+    assert!(ran.rows()[0]["warnings"].to_string().contains("a has no answer"), "{}", ran.stdout);
+
+    // Both calls together have two seconds.
+    let slow = |text: &str| {
+        let body = json!({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]});
+        Reply::slow(body.to_string(), std::time::Duration::from_millis(14))
+    };
+    let (a, b) = (Server::start([slow(answers[0]), Reply::silent()]).unwrap(), chat(&answers[..1]));
+    let started = std::time::Instant::now();
+    let ran = ask(&[("a", &a), ("b", &b)], &["--evidence=quote", "--timeout", "3"]);
+    assert!(ran.code == 0 && ran.stderr.contains("there are no quotes"), "{}", ran.stderr);
+    let seconds = started.elapsed().as_secs_f64();
+    assert!(a.received().len() == 2 && seconds < 5.0, "{seconds}");
+}
+
+#[test]
+fn a_mistake_is_an_error_before_a_call() {
+    let a = chat(&[r#"{"age": 34}"#]);
+    let ran = ask(&[("a", &a), ("", &a)], &[]);
+    crate::refused(&ran, 2, "--ensemble: the name of a target is empty");
+    let ran = ask(&[("a", &a), ("b", &a)], &["--html", "/no/such/folder/a.html"]);
+    crate::refused(&ran, 2, "cannot write /no/such/folder/a.html: there is no folder /no/such/folder");
+    assert_eq!(a.received().len(), 0);
+}

@@ -160,7 +160,7 @@ fn a_calibration_makes_probabilities_for_the_configuration_that_it_was_fitted_on
         "points": [[0.0, 0.25], [1.0, 0.75]]}]});
     let file = temporary("calibration-a.json", fitted.to_string());
     let text = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Oslo"}"#;
-    let server = chat(&[text, text]);
+    let server = chat(&[text; 3]);
     let config = config(&[("a", &server), ("b", &server)]);
     let schema = example("person.schema.json");
     let run = |provider: &str, file: &str| {
@@ -192,6 +192,15 @@ fn a_calibration_makes_probabilities_for_the_configuration_that_it_was_fitted_on
         "has no calibration with evidence for b beside 0 others; it has a beside 0 others",
     );
     refused(&run("a", &schema), 2, "is no file of `formwork eval --calibrate`");
+    // The target has the same name, and another model.
+    let of = |model: &str| {
+        let mut fitted = fitted.clone();
+        fitted["calibrations"][0]["models"] = json!([model]);
+        temporary(&format!("calibration-{model}.json"), fitted.to_string())
+    };
+    let refusal = "no calibration with evidence for a beside 0 others; it has a (model-b) beside 0 others";
+    refused(&run("a", &of("model-b")), 2, refusal);
+    assert!(run("a", &of("model-a")).stderr.contains("(probability 0.25)"));
 }
 
 /// A configured calibration counts for each row; for other targets it is a warning, and the confidence is a score.

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Output};
 use std::sync::LazyLock;
 
 use candle_core::quantized::gguf_file;
+use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
 use crate::tiny::Tiny;
@@ -69,6 +70,22 @@ fn the_history_so_far_is_printed() {
     );
     let last = rows[0]["calls"].as_array().unwrap().last().unwrap();
     assert_eq!(last["verdict"]["result"], "cancelled", "{last}");
+}
+
+#[test]
+fn a_further_call_that_is_interrupted_leaves_the_value() {
+    let server = Server::start([crate::config::of_text(r#"{"age": 34}"#), Reply::silent()]).unwrap();
+    let config = crate::evidence::config(&[("a", &server)]);
+    let args =
+        ["extract", "-s", "age: int", "--config", &config, "--evidence=quote", "She is trente-quatre."];
+    let child = command(&args).spawn().unwrap();
+    while server.received().len() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    interrupt(&child);
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    assert_eq!(status.code(), Some(130), "{}", String::from_utf8_lossy(&stderr));
+    assert_eq!(String::from_utf8_lossy(&stdout).trim(), r#"{"age": 34}"#);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The text that an accepted value is about, and the evidence for the value in it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use formwork_evidence::{Evidence, Index, Summary};
@@ -29,11 +30,13 @@ pub(crate) struct About {
     text: Arc<String>,
     accepted: Accepted,
     found: OnceLock<Vec<Evidence>>,
+    /// The factors of the value's leaves, if it was stored with them instead of its history.
+    pub(crate) factors: Option<Arc<HashMap<String, f64>>>,
 }
 
 impl About {
     pub(crate) fn new(text: String, accepted: Accepted) -> Self {
-        Self { text: text.into(), accepted, found: OnceLock::new() }
+        Self { text: text.into(), accepted, found: OnceLock::new(), factors: None }
     }
 
     /// Returns the evidence for a value, which is found once.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// let calibration = Calibration {
 ///     configuration: "small".into(),
+///     models: vec![],
 ///     others: 0,
 ///     evidence: true,
 ///     documents: 40,
@@ -24,6 +25,9 @@ use serde::{Deserialize, Serialize};
 pub struct Calibration {
     /// The name of the configuration whose answers it is fitted on.
     pub configuration: String,
+    /// The models that gave its answers, without repetition; empty if they are not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
     /// The number of other answers with which each answer was compared.
     pub others: usize,
     /// Whether the scores include the evidence in the input.

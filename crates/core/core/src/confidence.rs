@@ -160,7 +160,10 @@ impl<T: Serialize> Outcome<T> {
                 History::Restrained | History::NotStated => None,
             };
         });
-        let factor = |path: &JsonPath| factors.get(path).copied().unwrap_or(1.0);
+        let factor = |path: &JsonPath| match &self.about.factors {
+            Some(stored) => stored.get(&path.to_string()).copied().unwrap_or(1.0),
+            None => factors.get(path).copied().unwrap_or(1.0),
+        };
         let mut tokens = tokens(calls, &json, leaves.iter().map(|leaf| &leaf.path)).into_iter();
         let of = |leaf: LeafScore| {
             let mut factor = factor(&leaf.path);

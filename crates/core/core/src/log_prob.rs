@@ -5,7 +5,7 @@ use std::sync::Arc;
 use formwork_json::{JsonPath, Places};
 use serde::{Deserialize, Serialize};
 
-/// A token of an answer: the length of its text in bytes, and the natural logarithm of its probability, in thousandths.
+/// A token of an answer: the length and a digest of its text, and the natural logarithm of its probability, in thousandths.
 ///
 /// ```
 /// use formwork_core::LogProb;
@@ -21,14 +21,29 @@ pub struct LogProb {
     pub length: u32,
     /// The natural logarithm of its probability in thousandths, at most 0 and at least -1,000,000.
     pub milli: i32,
+    /// The digest of its text; absent for tokens that are known to be those of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<u32>,
 }
 
 impl LogProb {
+    /// Creates a token of a list that may have tokens before and after the answer, such as those of its end.
+    pub fn of(text: &[u8], log: f64) -> Self {
+        Self { digest: Some(digest(text)), ..Self::new(text.len(), log) }
+    }
+
     /// Creates a token. What is no number counts as the lowest logarithm.
     pub fn new(length: usize, log: f64) -> Self {
         let milli = (log * 1000.0).round();
         let milli = if milli.is_nan() { LOWEST } else { milli.clamp(LOWEST, 0.0) };
-        Self { length: u32::try_from(length).unwrap_or(u32::MAX), milli: milli as i32 }
+        Self { length: u32::try_from(length).unwrap_or(u32::MAX), milli: milli as i32, digest: None }
+    }
+
+    /// Returns the end of the token if it stands at an offset of a text.
+    fn end(self, text: &[u8], at: usize) -> Option<usize> {
+        let end = at + self.length as usize;
+        let own = text.get(at..end)?;
+        self.digest.is_none_or(|digest| digest == self::digest(own)).then_some(end)
     }
 
     fn log(self) -> f64 {
@@ -37,6 +52,11 @@ impl LogProb {
 }
 
 const LOWEST: f64 = -1_000_000.0;
+
+/// Returns a digest of a text (FNV-1a).
+fn digest(text: &[u8]) -> u32 {
+    text.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
 
 /// A token above this probability is certain: no other one could have begun another value.
 const CERTAIN: f64 = 0.99;
@@ -58,25 +78,47 @@ pub(crate) struct Tokens {
 }
 
 impl LogProbs {
+    /// Returns where each token of an answer's text starts, with its logarithm; `None` if the tokens are not those of the text. Servers
+    /// list tokens that the text lacks: thoughts and fences before it, and the token of the end after it. The beginning of an answer may be
+    /// given, and has no tokens.
+    pub(crate) fn aligned(&self, text: &str) -> Option<Vec<(usize, f64)>> {
+        let text = text.as_bytes();
+        let of = |tokens: &[LogProb], mut at: usize| {
+            let mut starts = Vec::new();
+            for token in tokens {
+                if at == text.len() {
+                    break;
+                }
+                starts.push((at, token.log()));
+                at = token.end(text, at)?;
+            }
+            (at == text.len() && !starts.is_empty()).then_some(starts)
+        };
+        // Only digests tell other tokens from those of the text. A draft among the thoughts may be the same text.
+        let are_known = self.0.iter().all(|token| token.digest.is_some());
+        let firsts = 0..if are_known { self.0.len() } else { 1 };
+        let mut rests = firsts.rev().filter_map(|first| self.0.get(first..));
+        rests.find_map(|tokens| of(tokens, 0)).or_else(|| {
+            let ends = self.0.iter().scan(0, |end, token| {
+                *end += token.length as usize;
+                Some(*end)
+            });
+            let ends: Vec<usize> = ends.collect();
+            ends.iter().rev().find_map(|end| of(&self.0, text.len().checked_sub(*end).filter(|_| *end > 0)?))
+        })
+    }
+
     /// Returns the probabilities of the values at these paths of an answer's text; `None` for those that the text lacks.
     pub(crate) fn of_leaves<'p>(
         &self,
         text: &str,
         paths: impl IntoIterator<Item = &'p JsonPath> + Clone,
     ) -> Vec<Option<Tokens>> {
-        let total: usize = self.0.iter().map(|token| token.length as usize).sum();
-        // The beginning of an answer may be given, and has no tokens.
-        let Some(mut at) = text.len().checked_sub(total).filter(|_| total > 0) else { return Vec::new() };
-        let start = |token: &LogProb| {
-            let from = at;
-            at += token.length as usize;
-            from
-        };
-        let starts: Vec<usize> = self.0.iter().map(start).collect();
+        let Some(tokens) = self.aligned(text) else { return Vec::new() };
         let of = |span: formwork_json::Span| {
-            let first = starts.partition_point(|start| *start <= span.start).checked_sub(1)?;
-            let last = starts.partition_point(|start| *start < span.end);
-            let logs = self.0.get(first..last)?.iter().map(|token| token.log());
+            let first = tokens.partition_point(|(start, _)| *start <= span.start).checked_sub(1)?;
+            let last = tokens.partition_point(|(start, _)| *start < span.end);
+            let logs = tokens.get(first..last)?.iter().map(|(_, log)| *log);
             let product = logs.clone().sum::<f64>().exp();
             let first = logs.map(f64::exp).find(|probability| *probability < CERTAIN).unwrap_or(1.0);
             Some(Tokens { product, first })
@@ -88,12 +130,56 @@ impl LogProbs {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn tokens(pieces: &[(&str, f64)]) -> (String, LogProbs) {
         let text = pieces.iter().map(|(piece, _)| *piece).collect();
         let tokens = pieces.iter().map(|(piece, p)| LogProb::new(piece.len(), p.ln()));
         (text, LogProbs(tokens.collect()))
+    }
+
+    fn digested(pieces: &[&[u8]]) -> LogProbs {
+        let of = |(nth, piece): (usize, &&[u8])| LogProb::of(piece, -0.001 * (nth % 7 + 1) as f64);
+        LogProbs(pieces.iter().enumerate().map(of).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn tokens_around_the_text_change_nothing_and_without_one_of_its_tokens_there_are_none(
+            members in prop::collection::vec(("[a-zäß\"]{0,6}", "[a-zäß\"]{0,6}", 0_u32..1000), 1..6),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 2..12),
+            thoughts in prop::collection::vec("[<>a-z\n ]{1,8}", 0..4),
+            ends in prop::collection::vec("<[a-z|]{1,8}>", 0..3),
+        ) {
+            let members = members.into_iter().enumerate();
+            let of = |(nth, (name, text, number))| (format!("{nth}{name}"), serde_json::json!([text, number]));
+            let value: serde_json::Value = members.map(of).collect::<serde_json::Map<_, _>>().into();
+            let text = value.to_string();
+            // Tokens may be parts of characters.
+            let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len())).chain([0, text.len()]).collect();
+            at.sort_unstable();
+            at.dedup();
+            let plain: Vec<&[u8]> = at.windows(2).map(|ends| &text.as_bytes()[ends[0]..ends[1]]).collect();
+            let paths: Vec<JsonPath> = value.as_object().unwrap().keys().flat_map(|name| {
+                (0..2).map(move |nth| JsonPath::root().key(name).index(nth))
+            }).collect();
+            let expected = digested(&plain).of_leaves(&text, &paths);
+            prop_assert!(expected.iter().all(Option::is_some) && !expected.is_empty());
+
+            let own = digested(&plain).0;
+            let around = |own: &[LogProb]| {
+                let other = |text: &String| LogProb::of(text.as_bytes(), -5.0);
+                LogProbs(thoughts.iter().map(other).chain(own.iter().copied()).chain(ends.iter().map(other)).collect())
+            };
+            prop_assert_eq!(around(&own).of_leaves(&text, &paths), expected);
+            if own.len() > 2 {
+                let lost = cuts[0].index(own.len() - 2) + 1;
+                let rest: Vec<LogProb> = own.iter().enumerate().filter(|(nth, _)| *nth != lost).map(|(_, it)| *it).collect();
+                prop_assert!(around(&rest).of_leaves(&text, &paths).is_empty());
+            }
+        }
     }
 
     fn of(pieces: &[(&str, f64)], given: &str, path: &str) -> Option<(i64, i64)> {

@@ -120,7 +120,17 @@ impl<T> Outcome<T> {
     /// ```
     #[must_use]
     pub fn with_source(self, text: impl Into<String>, contract: &Contract) -> Self {
-        Self { about: About::new(text.into(), contract.accepted()), ..self }
+        let mut about = About::new(text.into(), contract.accepted());
+        about.factors = self.about.factors;
+        Self { about, ..self }
+    }
+
+    /// Sets the [factors](crate::Confidence::factor) of leaves by their paths, for an outcome that was stored without its history (default:
+    /// those of its history). Other leaves have the factor 1.
+    #[must_use]
+    pub fn with_factors(mut self, factors: std::collections::HashMap<String, f64>) -> Self {
+        self.about.factors = Some(factors.into());
+        self
     }
 
     /// Changes the value and keeps the history.

@@ -43,7 +43,7 @@ pub struct LeafScore {
 /// value in, because one that writes all dates or names in its own way says little about each. A value that more leaves have than the
 /// input has places of it is supported by a share of a place, but more than one that is not in the input. A text after which its phrase
 /// goes on is the more doubtful, the more of the texts of its member end where their phrases, cells or lines do. A boolean, or a value that
-/// the schema lists, needs no place in the input, and a quote of the model is none. Without other answers and without evidence, every score is 0.5.
+/// the schema lists, needs no place in the input, and a quote of the model changes no score. Without other answers and without evidence, every score is 0.5.
 ///
 /// ```
 /// use formwork_evidence::{Index, scores};
@@ -108,8 +108,11 @@ fn scored(
         .iter()
         .zip(&choices)
         .map(|(leaf, is_choice)| match evidence.get(&leaf.path).map(|it| it.status) {
-            Some(Status::NotFound) if is_stated(Some(leaf.value)) && !is_choice => Some(false),
-            // The absence of a value has no place in the input, and a choice needs none. A quote is what the model says of its value.
+            // A quote is what the model says of its value.
+            Some(Status::NotFound | Status::Quoted) if is_stated(Some(leaf.value)) && !is_choice => {
+                Some(false)
+            }
+            // The absence of a value has no place in the input, and a choice needs none.
             Some(Status::NotFound | Status::Quoted) | None => None,
             Some(_) => Some(true),
         })

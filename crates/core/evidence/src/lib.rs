@@ -63,7 +63,7 @@ pub use evidence::{Evidence, Span};
 pub use html::{html_text, html_value};
 pub use index::Index;
 pub use leaves::{Counterpart, counterparts};
-pub use merge::{Disputed, Merged, disputed, merge};
+pub use merge::{Disputed, Merged, MergedPlace, disputed, merge};
 pub use page::page;
 pub use pairing::Pairing;
 pub use question::Question;

@@ -21,11 +21,25 @@ const FOUND: f64 = 0.3;
 pub struct Merged {
     /// The value.
     pub value: Value,
-    /// The leaves on which the answers differ, in the order of the value, and the items of lists that not all lists have.
+    /// The leaves on which the answers differ, in the order of the value, and the items, lists and objects that not all answers have.
     pub disputed: Vec<Disputed>,
+    /// The places of each object, list and leaf in the answers, in the order in which they were compared.
+    #[serde(skip)]
+    pub places: Vec<MergedPlace>,
 }
 
-/// A leaf on which answers differ, or an item that not all of their lists have.
+/// A place of a merged value, and the same place in the answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MergedPlace {
+    /// The path in the merged value.
+    pub path: JsonPath,
+    /// The numbers of the answers, each with its path.
+    pub answers: Vec<(usize, JsonPath)>,
+    /// Whether the value is that of one answer; otherwise its members or items are merged.
+    pub is_leaf: bool,
+}
+
+/// A leaf on which answers differ, or an item, a list or an object that not all of them have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disputed {
     /// The path in the merged value; for an item that was left out, that of its list.
@@ -62,11 +76,14 @@ pub fn merge(answers: &[&Value], index: Option<&Index<'_>>) -> Merged {
     let max = stated.iter().copied().max().unwrap_or_default().max(1) as f64;
     let weight = |(agreement, stated): (f64, &usize)| 1.0 + agreement + COMPLETE * *stated as f64 / max;
     let weights = agreements(answers).into_iter().zip(&stated).map(weight).collect();
-    let votes: Vec<Vote<'_>> =
-        answers.iter().enumerate().map(|(from, value)| Vote { from, value: Some(value) }).collect();
-    let mut merge = Merge { weights, index, disputed: Vec::new() };
+    let votes: Vec<Vote<'_>> = answers
+        .iter()
+        .enumerate()
+        .map(|(from, value)| Vote { from, path: JsonPath::root(), value: Some(value) })
+        .collect();
+    let mut merge = Merge { weights, index, disputed: Vec::new(), places: Vec::new() };
     let value = merge.values(&JsonPath::root(), &votes).unwrap_or_default();
-    Merged { value, disputed: merge.disputed }
+    Merged { value, disputed: merge.disputed, places: merge.places }
 }
 
 /// Returns the leaves of an answer on which others differ from it, like [`Merged::disputed`].
@@ -96,9 +113,10 @@ pub fn disputed(answer: &Value, others: &[&Value]) -> Vec<Disputed> {
 }
 
 /// The value of an answer at a place.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Vote<'v> {
     from: usize,
+    path: JsonPath,
     value: Option<&'v Value>,
 }
 
@@ -106,6 +124,7 @@ struct Merge<'i> {
     weights: Vec<f64>,
     index: Option<&'i Index<'i>>,
     disputed: Vec<Disputed>,
+    places: Vec<MergedPlace>,
 }
 
 impl Merge<'_> {
@@ -125,18 +144,32 @@ impl Merge<'_> {
     /// Returns the merged value at a place; `None` if it has none.
     fn values(&mut self, path: &JsonPath, votes: &[Vote<'_>]) -> Option<Value> {
         let of = |is: fn(&Value) -> bool| {
-            votes.iter().copied().filter(|vote| vote.value.is_some_and(is)).collect::<Vec<_>>()
+            votes.iter().filter(|vote| vote.value.is_some_and(is)).cloned().collect::<Vec<_>>()
         };
         let half = self.total(votes) / 2.0;
         let objects = of(|value| value.as_object().is_some_and(|members| !members.is_empty()));
-        if self.total(&objects) > half {
-            return Some(self.objects(path, &objects));
-        }
         let lists = of(|value| value.as_array().is_some_and(|items| !items.is_empty()));
-        if self.total(&lists) > half {
-            return Some(self.lists(path, &lists));
+        let (are_objects, are_lists) = (self.total(&objects) > half, self.total(&lists) > half);
+        let answers = votes.iter().map(|vote| (vote.from, vote.path.clone())).collect();
+        let is_leaf = !are_objects && !are_lists;
+        self.places.push(MergedPlace { path: path.clone(), answers, is_leaf });
+        if is_leaf {
+            return self.leaf(path, votes);
         }
-        self.leaf(path, votes)
+        let having = if are_objects { objects } else { lists };
+        let value = if are_objects { self.objects(path, &having) } else { self.lists(path, &having) };
+        let others = votes.iter().filter(|vote| having.iter().all(|one| one.from != vote.from));
+        let mut candidates = vec![value.clone()];
+        for other in others.map(|vote| vote.value) {
+            if !candidates.iter().any(|known| is_equal(Some(known), other)) {
+                candidates.push(other.cloned().unwrap_or_default());
+            }
+        }
+        if candidates.len() > 1 {
+            let support = self.total(&having) / (2.0 * half);
+            self.disputed.push(Disputed { path: path.clone(), candidates, support });
+        }
+        Some(value)
     }
 
     fn objects(&mut self, path: &JsonPath, votes: &[Vote<'_>]) -> Value {
@@ -153,7 +186,11 @@ impl Merge<'_> {
         for name in names {
             let inner: Vec<_> = votes
                 .iter()
-                .map(|vote| Vote { value: vote.value.and_then(|value| value.get(&name)), ..*vote })
+                .map(|vote| Vote {
+                    from: vote.from,
+                    path: vote.path.key(&*name),
+                    value: vote.value.and_then(|value| value.get(&name)),
+                })
                 .collect();
             if let Some(value) = self.values(&path.child(Segment::Key(name.clone())), &inner) {
                 merged.insert(name, value);
@@ -163,19 +200,21 @@ impl Merge<'_> {
     }
 
     fn lists<'v>(&mut self, path: &JsonPath, votes: &[Vote<'v>]) -> Value {
-        let mut order: Vec<Vote<'v>> = votes.to_vec();
-        let closeness = |vote: &Vote<'_>| {
+        let closeness = |vote: &Vote<'v>| {
             let others = votes.iter().filter(|other| other.from != vote.from);
             others
                 .map(|other| vote.value.zip(other.value).map_or(0.0, |(a, b)| similarity(a, b)))
                 .sum::<f64>()
         };
         // The list that is most similar to the others gives the order.
-        order.sort_by(|one, other| closeness(other).total_cmp(&closeness(one)));
+        let mut order: Vec<(f64, &Vote<'v>)> = votes.iter().map(|vote| (closeness(vote), vote)).collect();
+        order.sort_by(|one, other| other.0.total_cmp(&one.0));
         let items = |list: &Vote<'v>| list.value.and_then(Value::as_array).map(Vec::as_slice);
-        let lists: Vec<&[Value]> = order.iter().map(|list| items(list).unwrap_or_default()).collect();
-        let vote =
-            |(list, item): (usize, &'v Value)| Some(Vote { from: order.get(list)?.from, value: Some(item) });
+        let lists: Vec<&[Value]> = order.iter().map(|(_, list)| items(list).unwrap_or_default()).collect();
+        let vote = |(list, at): (usize, usize)| {
+            let (_, of) = order.get(list)?;
+            Some(Vote { from: of.from, path: of.path.index(at), value: items(of)?.get(at) })
+        };
         let groups = versions(&lists).into_iter().map(|group| group.into_iter().filter_map(vote).collect());
         let half = self.total(votes) / 2.0;
         let mut merged = Vec::new();

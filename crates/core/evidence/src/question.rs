@@ -145,16 +145,20 @@ impl Question {
             else {
                 continue;
             };
+            // The merged value is a candidate as it was before the choices inside of it.
+            let is_kept = candidates.first().is_some_and(|(_, merged)| merged == chosen);
             let is_set = match path.get_mut(&mut merged.value) {
                 Some(place) => {
-                    *place = chosen.clone();
+                    if !is_kept {
+                        *place = chosen.clone();
+                    }
                     true
                 }
                 // No value won, and has no member.
                 None => set(&mut merged.value, path, chosen),
             };
             if is_set {
-                merged.disputed.retain(|it| it.path != *path);
+                merged.disputed.retain(|it| it.path != *path && (is_kept || !it.path.is_within(path)));
                 count += 1;
             }
         }

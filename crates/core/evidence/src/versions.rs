@@ -11,9 +11,10 @@ use crate::pairing::Pairing;
 /// The least similarity of two versions of an item: items that have one value of three in common are different ones.
 const MIN_SIMILARITY: f64 = 0.25;
 
-/// The versions of an item, each with the number of its list.
+/// The versions of an item, each with the number of its list and its own in the list.
 struct Group<'v> {
-    versions: Vec<(usize, &'v Value)>,
+    first: &'v Value,
+    versions: Vec<(usize, usize)>,
     keys: Vec<String>,
 }
 
@@ -22,18 +23,18 @@ struct Group<'v> {
 /// ones.
 ///
 /// The order of the groups is that of the first list; an item that only later lists have follows the one before it there.
-pub(crate) fn versions<'v>(lists: &[&'v [Value]]) -> Vec<Vec<(usize, &'v Value)>> {
+pub(crate) fn versions(lists: &[&[Value]]) -> Vec<Vec<(usize, usize)>> {
     let keys: Vec<Vec<String>> = lists.iter().map(|items| keys(items)).collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
     keys.iter().flatten().for_each(|key| *counts.entry(key).or_default() += 1);
-    let mut groups: Vec<Group<'v>> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for (list, (items, keys)) in lists.iter().zip(&keys).enumerate() {
         let is_shared = |key: &str| counts.get(key).is_some_and(|count| *count > 1);
         let partners = partners(items, keys, &groups, &is_shared);
-        let mut after: HashMap<Option<usize>, Vec<Group<'v>>> = HashMap::new();
+        let mut after: HashMap<Option<usize>, Vec<Group<'_>>> = HashMap::new();
         let mut before = None;
-        for ((item, key), partner) in items.iter().zip(keys).zip(partners) {
-            let (version, key) = ((list, item), key.clone());
+        for (number, ((first, key), partner)) in items.iter().zip(keys).zip(partners).enumerate() {
+            let (version, key) = ((list, number), key.clone());
             match partner.and_then(|at| Some((at, groups.get_mut(at)?))) {
                 Some((at, group)) => {
                     group.versions.push(version);
@@ -41,7 +42,8 @@ pub(crate) fn versions<'v>(lists: &[&'v [Value]]) -> Vec<Vec<(usize, &'v Value)>
                     before = Some(at);
                 }
                 None => {
-                    after.entry(before).or_default().push(Group { versions: vec![version], keys: vec![key] });
+                    let group = Group { first, versions: vec![version], keys: vec![key] };
+                    after.entry(before).or_default().push(group);
                 }
             }
         }
@@ -107,8 +109,8 @@ fn similar(
         return Vec::new();
     }
     let own: Vec<Value> = rest.iter().filter_map(|at| items.get(*at)).cloned().collect();
-    let first = |group: &Group<'_>| group.versions.first().map(|(_, item)| (*item).clone());
-    let others: Vec<Value> = free.iter().filter_map(|at| groups.get(*at)).filter_map(first).collect();
+    let others = free.iter().filter_map(|at| groups.get(*at));
+    let others: Vec<Value> = others.map(|group| group.first.clone()).collect();
     let fits = |row: usize, column: usize, similarity: f64| {
         let key = rest.get(row).and_then(|at| keys.get(*at));
         let group = free.get(column).and_then(|at| groups.get(*at));

@@ -17,7 +17,7 @@ use crate::lenient::{List, Object};
 /// let tokens = serde_json::from_str::<List<_>>(r#"[{"token": "ä", "logprob": -0.5, "bytes": [195, 164], "top_logprobs": []}]"#)?;
 /// let mut out = Deltas::new();
 /// TokenShape::push(tokens.0, &mut out);
-/// assert_eq!(out[0], Delta::LogProbs(vec![LogProb::new(2, -0.5)]));
+/// assert_eq!(out[0], Delta::LogProbs(vec![LogProb::of("ä".as_bytes(), -0.5)]));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Default, Deserialize)]
@@ -34,9 +34,11 @@ impl TokenShape {
     /// Emits tokens. A token without a log probability is certain, because some servers omit 0.
     pub fn push(tokens: Option<Vec<Object<Self>>>, out: &mut Deltas) {
         let of = |token: Self| {
-            let text = token.token.as_str().map_or(0, str::len);
-            let length = token.bytes.0.map(|bytes| bytes.len()).filter(|length| *length > 0).unwrap_or(text);
-            LogProb::new(length, token.logprob.as_f64().unwrap_or_default())
+            let bytes = token.bytes.0.unwrap_or_default().into_iter();
+            let bytes: Vec<u8> = bytes.filter_map(|byte| u8::try_from(byte.as_u64()?).ok()).collect();
+            let text = token.token.as_str().unwrap_or_default().as_bytes();
+            let log = token.logprob.as_f64().unwrap_or_default();
+            LogProb::of(if bytes.is_empty() { text } else { &bytes }, log)
         };
         let tokens = tokens.into_iter().flatten().filter_map(|token| token.0);
         let tokens: Vec<LogProb> = tokens.map(of).collect();

@@ -41,7 +41,7 @@ pub use engine::{Control, Ended, Engine, Stop, Store};
 pub use error::BatchError;
 pub use estimate::{Estimate, Known, estimate};
 pub use extractor::ExtractorBatch;
-pub use input::{Columns, Render, Rows, read_rows};
+pub use input::{Columns, Quoted, Render, Rows, read_rows};
 pub use pace::Pace;
 pub use process::InProcess;
 pub use progress::Progress;

@@ -1,5 +1,7 @@
 //! Rows, from their input to their end.
 
+use std::collections::BTreeMap;
+
 use formwork_core::evidence::Summary;
 use formwork_core::{
     CallRecord, Confidence, Cost, Error, ErrorKind, JsonPath, Origin, Outcome, Run, Time, Trust, Usage,
@@ -153,14 +155,19 @@ pub(crate) struct Accepted {
     evidence: Option<Summary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confidence: Option<Confidence>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    factors: BTreeMap<String, f64>,
 }
 
 impl From<Outcome<Value>> for Accepted {
     fn from(outcome: Outcome<Value>) -> Self {
         let has_text = !outcome.source().is_empty();
         let evidence = has_text.then(|| outcome.evidence_summary());
-        let confidence = outcome.least_sure().filter(|_| has_text);
-        Self { outcome, evidence, confidence }
+        let all = outcome.confidence();
+        let factors =
+            all.iter().filter(|it| it.factor < 1.0).map(|it| (it.path.to_string(), it.factor)).collect();
+        let least = all.into_iter().min_by(|one, other| one.score.total_cmp(&other.score));
+        Self { outcome, evidence, confidence: least.filter(|_| has_text), factors }
     }
 }
 
@@ -267,6 +274,9 @@ pub struct ResultLine<'a> {
     /// The confidence in the most doubtful leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<&'a Confidence>,
+    /// The factors of the leaves whose history or tokens lower their confidence, by path.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub factors: &'a BTreeMap<String, f64>,
     /// The number of calls that the row took.
     pub calls: usize,
     /// The tokens of all calls together.
@@ -317,11 +327,12 @@ impl RowEnd {
     pub(crate) fn line(&self) -> String {
         let (usage, cost) = total(&self.calls);
         let line = match &self.result {
-            Ok(Accepted { outcome, evidence, confidence }) => {
+            Ok(Accepted { outcome, evidence, confidence, factors }) => {
                 let Outcome { value, origin, warnings, not_stated, trust, .. } = outcome;
                 serde_json::to_string(&ResultLine {
                     evidence: evidence.as_ref(),
                     confidence: confidence.as_ref(),
+                    factors,
                     value,
                     origin,
                     warnings,

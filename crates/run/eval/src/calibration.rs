@@ -2,8 +2,14 @@
 
 use formwork_core::Calibration;
 
-/// The minimum number of leaves of a step, so that a step is not an accident.
+/// The number of leaves from which a step is no accident: neighbouring groups of equal scores with fewer are one step.
 const MIN_LEAVES: usize = 25;
+
+/// The maximum width of a step of several groups with fewer leaves: scores that differ more say different things.
+const MAX_WIDTH: f64 = 0.2;
+
+/// The weight in leaves of the neighbour's share of right ones, to which a step of few leaves is drawn.
+const PRIOR: f64 = 5.0;
 
 /// The number of bins of the calibration error.
 const BINS: usize = 10;
@@ -43,6 +49,7 @@ pub fn calibrate(configuration: &str, others: usize, evidence: bool, gold: &[Sco
     }
     let fitted = |error: f64, leaves: &[Scored]| Calibration {
         configuration: configuration.to_owned(),
+        models: Vec::new(),
         others,
         evidence,
         documents: documents.len(),
@@ -117,6 +124,7 @@ struct Block {
     leaves: f64,
     right: f64,
     scores: f64,
+    lowest: f64,
 }
 
 impl Block {
@@ -128,6 +136,7 @@ impl Block {
         self.leaves += other.leaves;
         self.right += other.right;
         self.scores += other.scores;
+        self.lowest = self.lowest.min(other.lowest);
     }
 }
 
@@ -135,36 +144,91 @@ impl Block {
 fn steps(gold: &[Scored]) -> Vec<[f64; 2]> {
     let mut sorted = gold.to_vec();
     sorted.sort_by(|one, other| one.score.total_cmp(&other.score));
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut small: Option<Block> = None;
+    let mut groups: Vec<Block> = Vec::new();
     for equal in sorted.chunk_by(|one, other| one.score.total_cmp(&other.score).is_eq()) {
         let leaves = equal.len() as f64;
         let right = equal.iter().filter(|leaf| leaf.right).count() as f64;
         let scores = equal.iter().map(|leaf| leaf.score).sum();
-        let mut block = Block { leaves, right, scores };
-        small.take().into_iter().for_each(|before| block.join(before));
-        if block.leaves < MIN_LEAVES as f64 {
-            small = Some(block);
-            continue;
+        let mut block = Block { leaves, right, scores, lowest: equal.first().map_or(0.0, |leaf| leaf.score) };
+        let is_near = |before: &mut Block| {
+            before.leaves.max(leaves) < MIN_LEAVES as f64 && block.lowest - before.lowest <= MAX_WIDTH
+        };
+        if let Some(before) = groups.pop_if(is_near) {
+            block.join(before);
         }
+        groups.push(block);
+    }
+    let mut blocks: Vec<Block> = Vec::new();
+    for mut block in groups {
         // Pool adjacent violators.
         while let Some(before) = blocks.pop_if(|before| before.rate() >= block.rate()) {
             block.join(before);
         }
         blocks.push(block);
     }
-    match (small, blocks.last_mut()) {
-        (Some(rest), Some(last)) => last.join(rest),
-        (Some(rest), None) => blocks.push(rest),
-        _ => {}
-    }
     // One leaf of each kind is added, because no share is 0 or 1 for certain.
-    let point = |block: &Block| [block.scores / block.leaves, (block.right + 1.0) / (block.leaves + 2.0)];
-    let mut points: Vec<[f64; 2]> = blocks.iter().map(point).collect();
+    let share = |block: &Block| (block.right + 1.0) / (block.leaves + 2.0);
+    let point = |(at, block): (usize, &Block)| {
+        let neighbour = blocks.get(at + 1).or_else(|| blocks.get(at.checked_sub(1)?));
+        let drawn =
+            neighbour.filter(|_| block.leaves < MIN_LEAVES as f64).map_or(share(block), |neighbour| {
+                (block.right + PRIOR * share(neighbour)) / (block.leaves + PRIOR)
+            });
+        [block.scores / block.leaves, drawn]
+    };
+    let mut points: Vec<[f64; 2]> = blocks.iter().enumerate().map(point).collect();
     let mut highest: f64 = 0.0;
     for point in &mut points {
         highest = highest.max(point[1]);
         point[1] = highest;
     }
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn gold(groups: &[(f64, usize, usize)]) -> Vec<Scored> {
+        let of = |(score, right, wrong): &(f64, usize, usize)| {
+            let leaves = (0..right + wrong).map(|nth| nth < *right);
+            leaves.map(|right| (*score, right)).collect::<Vec<_>>()
+        };
+        let leaves = groups.iter().flat_map(of).enumerate();
+        leaves.map(|(nth, (score, right))| Scored { document: nth % 8, score, right }).collect()
+    }
+
+    #[test]
+    fn a_small_group_of_other_scores_has_a_step_of_its_own() {
+        for (groups, scores) in [
+            (&[(0.0, 0, 20), (1.0, 180, 0)][..], [0.0, 1.0]),
+            (&[(0.5, 100, 100), (1.0, 20, 0)], [0.5, 1.0]),
+            (&[(0.0, 0, 3), (0.05, 1, 2), (0.9, 90, 10)], [0.0, 0.9]),
+        ] {
+            let calibration = calibrate("any", 0, true, &gold(groups)).unwrap();
+            let [low, high] = scores.map(|score| calibration.probability(score));
+            assert!(low + 0.3 < high, "{groups:?}: {:?}", calibration.points);
+        }
+        // Near scores of few leaves are one step, and one leaf is hardly a reason.
+        let near = calibrate("any", 0, true, &gold(&[(0.80, 1, 4), (0.85, 1, 4), (0.9, 90, 10)])).unwrap();
+        assert_eq!(near.points.len(), 2, "{:?}", near.points);
+        let one = calibrate("any", 0, true, &gold(&[(0.0, 0, 1), (0.9, 90, 10)])).unwrap();
+        let [low, high] = [0.0, 0.9].map(|score| one.probability(score));
+        assert!(low > 0.7 && low < high, "{:?}", one.points);
+    }
+
+    proptest! {
+        #[test]
+        fn a_higher_score_has_no_lower_probability(
+            groups in prop::collection::vec((0_u8..=20, 0_usize..40, 0_usize..40), 1..12)
+        ) {
+            let groups: Vec<_> = groups.into_iter().map(|(score, right, wrong)| (f64::from(score) / 20.0, right, wrong)).collect();
+            let points = steps(&gold(&groups));
+            let is_sorted = |at: usize| points.windows(2).all(|two| two[0][at] <= two[1][at]);
+            prop_assert!(is_sorted(0) && is_sorted(1), "{points:?}");
+            prop_assert!(points.iter().all(|point| point[1] > 0.0 && point[1] < 1.0));
+        }
+    }
 }

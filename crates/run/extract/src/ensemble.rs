@@ -1,11 +1,20 @@
 //! Several targets answer the same question, and their answers are merged value by value.
 
-use formwork_core::evidence::{Disputed, Index, Merged, Question, disputed, merge};
-use formwork_core::{Context, Contract, Error, ErrorKind, Origin, Outcome, Settled, Warning, WarningKind};
+use std::collections::HashMap;
+use std::time::Instant;
+
+use formwork_core::evidence::{Disputed, Index, Merged, MergedPlace, Question, disputed, merge};
+use formwork_core::{
+    Context, Contract, Error, ErrorKind, JsonPath, Origin, Outcome, Provenance, Settled, Trust, Warning,
+    WarningKind,
+};
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{CancellationToken, Extraction};
+
+/// The maximum number of warnings about disputed values.
+const MAX_WARNED: usize = 20;
 
 /// Returns the extraction for a question about some values; see [`Ensemble::with_arbiter`].
 type Arbiter<'e> = Box<dyn Fn(&Question, &str) -> Result<Extraction<Value>, Error> + Send + Sync + 'e>;
@@ -53,6 +62,8 @@ pub struct Opinions {
     pub disputed: Vec<Disputed>,
     /// Notes for the reader: targets without an answer, a merged answer that violates the contract.
     pub notes: Vec<String>,
+    /// The name of the first target that has an answer.
+    pub first: String,
 }
 
 impl<'e> Ensemble<'e> {
@@ -78,13 +89,15 @@ impl<'e> Ensemble<'e> {
         self
     }
 
-    /// Asks the targets, and then the arbiter. A target or an arbiter without an answer is a note.
+    /// Asks the targets, and then the arbiter. A target or an arbiter without an answer is a note. Targets that are asked later and the
+    /// arbiter have the rest of their time limits.
     ///
     /// # Errors
     /// If no target has an answer, the error of the first target that responded, or else of the first one, with the messages and the calls
     /// of the others.
     pub async fn run(self, cancel: &CancellationToken) -> Result<Opinions, Error> {
         let Self { contract, text, mut asked, second_below, arbiter } = self;
+        let started = Instant::now();
         let others = if second_below.is_some() && asked.len() > 1 { asked.split_off(1) } else { Vec::new() };
         let mut all = Asked::default();
         all.ask(asked, cancel).await;
@@ -92,14 +105,19 @@ impl<'e> Ensemble<'e> {
             second_below.is_some_and(|limit| outcome.least_sure().is_none_or(|it| !it.is_below(limit)))
         };
         if !all.outcomes.first().is_some_and(|(_, outcome)| is_sure(outcome)) {
-            all.ask(others, cancel).await;
+            let later =
+                |(name, one): (String, Extraction<Value>)| (name, one.with_elapsed(started.elapsed()));
+            all.ask(others.into_iter().map(later).collect(), cancel).await;
         }
         let Asked { outcomes, mut failed, mut notes } = all;
         let (names, outcomes): (Vec<String>, Vec<_>) = outcomes.into_iter().unzip();
         let answers: Vec<Value> = outcomes.iter().map(|outcome| outcome.value.clone()).collect();
-        let first = names.first().map_or("", String::as_str);
+        let first = names.first().cloned().unwrap_or_default();
+        let histories: Vec<History> = outcomes
+            .iter()
+            .map(|one| History { provenance: one.provenance.clone(), warnings: one.warnings.clone() })
+            .collect();
         let Some(mut outcome) = outcomes.into_iter().reduce(|mut sum, other| {
-            sum.warnings.extend(other.warnings.iter().cloned());
             sum.absorb(other);
             sum
         }) else {
@@ -113,18 +131,52 @@ impl<'e> Ensemble<'e> {
         };
         failed.iter().for_each(|error| outcome.absorb_failed(error));
         if let [_] = answers.as_slice() {
-            return Ok(Opinions { outcome, answers, disputed: Vec::new(), notes });
+            outcome.warnings.extend(notes.iter().map(|note| Warning::new(WarningKind::Note, note)));
+            return Ok(Opinions { outcome, answers, disputed: Vec::new(), notes, first });
         }
         let mut merged = merge(&answers.iter().collect::<Vec<_>>(), Some(&Index::new(text)));
-        let undecided = merged.clone();
+        let cx = Context { source: text, ..Context::EMPTY };
+        let settled = |merged: &Merged| contract.settle(merged.value.clone(), &cx);
+        let mut judged = settled(&merged);
         if let Some((question, arbiter)) = Question::for_disputed(&merged).zip(arbiter) {
-            let choice = match arbiter(&question, first) {
-                Ok(extraction) => extraction.with_cancel(cancel.clone()).run().await,
+            let choice = match arbiter(&question, &first) {
+                Ok(extraction) => {
+                    extraction.with_elapsed(started.elapsed()).with_cancel(cancel.clone()).run().await
+                }
                 Err(error) => Err(error),
             };
             match choice {
                 Ok(choice) => {
-                    question.decide(&choice.value, &mut merged);
+                    let decide = |choices: &Map<String, Value>| {
+                        let mut merged = merged.clone();
+                        question.decide(&choices.clone().into(), &mut merged);
+                        let judged = settled(&merged);
+                        (merged, judged)
+                    };
+                    let mut choices = choice.value.as_object().cloned().unwrap_or_default();
+                    let mut decided = decide(&choices);
+                    // A choice may make the answer violate the contract, such as each of two values that exclude each other.
+                    while judged.judgement.is_accepted() && !decided.1.judgement.is_accepted() {
+                        let found = decided.1.judgement.violations.len();
+                        let mut others = choices.clone();
+                        others.retain(|name, _| {
+                            let mut without = choices.clone();
+                            without.remove(name);
+                            decide(&without).1.judgement.violations.len() >= found
+                        });
+                        if others.len() == choices.len() {
+                            others.clear();
+                        }
+                        let left_out = choices.keys().filter(|name| !others.contains_key(*name));
+                        notes.push(format!(
+                            "choices between disputed values violate the contract ({}): those of {} are left out",
+                            reason(&decided.1),
+                            left_out.cloned().collect::<Vec<_>>().join(", ")
+                        ));
+                        choices = others;
+                        decided = decide(&choices);
+                    }
+                    (merged, judged) = decided;
                     outcome.absorb(choice);
                 }
                 Err(error) => {
@@ -133,37 +185,88 @@ impl<'e> Ensemble<'e> {
                 }
             }
         }
-        // A choice may make the answer violate the contract, such as one of two values that exclude each other.
-        let cx = Context { source: text, ..Context::EMPTY };
-        let settled = |merged: &Merged| contract.settle(merged.value.clone(), &cx);
-        let mut judged = settled(&merged);
-        if !judged.judgement.is_accepted() && merged != undecided {
-            let again = settled(&undecided);
-            if again.judgement.is_accepted() {
-                notes.push(format!(
-                    "the choices between disputed values violate the contract ({}): they are left out",
-                    reason(&judged)
-                ));
-                (merged, judged) = (undecided, again);
-            }
-        }
         if judged.judgement.is_accepted() {
+            (outcome.provenance, outcome.warnings) = taken(&histories, &answers, &merged);
             outcome.warnings.extend(judged.coerced.iter().map(Warning::from));
             outcome.value = judged.value;
-            let value = &outcome.value;
-            outcome.not_stated.retain(|path| path.get(value).is_none_or(Value::is_null));
-            outcome.provenance.truncate(1);
+            outcome.not_stated = contract.not_stated(&outcome.value);
             outcome.origin = Origin::Model { target: names.join(", ") };
         } else {
             let reason = reason(&judged);
             let note =
                 format!("the merged answer violates the contract ({reason}); the answer of {first} is used");
-            outcome.warnings.push(Warning::new(WarningKind::Note, note.clone()));
             notes.push(note);
             merged.disputed = disputed(&outcome.value, &answers.iter().skip(1).collect::<Vec<_>>());
         }
-        Ok(Opinions { outcome, answers, disputed: merged.disputed, notes })
+        let undecided = merged.disputed.iter().take(MAX_WARNED);
+        let undecided = undecided.map(|it| {
+            Warning::new(WarningKind::Note, "the answers differ, and no choice decided").at(it.path.clone())
+        });
+        let notes_too = notes.iter().map(|note| Warning::new(WarningKind::Note, note));
+        outcome.warnings.extend(notes_too.chain(undecided));
+        let Outcome { value, provenance, warnings, not_stated, calls, .. } = &outcome;
+        outcome.trust = Trust::of(value, provenance, warnings, not_stated, calls);
+        Ok(Opinions { outcome, answers, disputed: merged.disputed, notes, first })
     }
+}
+
+/// The history of an answer.
+struct History {
+    provenance: Vec<Provenance>,
+    warnings: Vec<Warning>,
+}
+
+/// Returns the provenance and the warnings of a merged value: each leaf has those of the answer that it was taken from. Warnings about
+/// values that were not taken are left out.
+fn taken(histories: &[History], answers: &[Value], merged: &Merged) -> (Vec<Provenance>, Vec<Warning>) {
+    let mut provenance: Vec<Provenance> =
+        histories.iter().flat_map(|one| one.provenance.first().cloned()).take(1).collect();
+    // For each place of an answer, the place in the merged value that has its value.
+    let mut places = HashMap::new();
+    for MergedPlace { path, answers: from, is_leaf } in &merged.places {
+        let value = path.get(&merged.value);
+        let mut has_it = from.iter().filter(|(of, at)| answers.get(*of).and_then(|it| at.get(it)) == value);
+        let source = if *is_leaf { has_it.next() } else { None };
+        for place in from {
+            places.insert(place.clone(), (!is_leaf || Some(place) == source).then_some((path, is_leaf)));
+        }
+        if let Some((of, at)) = source {
+            // A longer path replaces a shorter one.
+            let parts = histories.get(*of).into_iter().flat_map(|one| &one.provenance);
+            let around = parts
+                .clone()
+                .filter(|part| at.is_within(&part.path))
+                .max_by_key(|part| part.path.segments().len());
+            let around = around.map(|part| Provenance { path: path.clone(), ..part.clone() });
+            let inside = parts.filter(|part| part.path != *at && part.path.is_within(at));
+            provenance.extend(
+                around.filter(|part| provenance.first().is_none_or(|whole| whole.source != part.source)),
+            );
+            provenance.extend(inside.map(|part| Provenance {
+                path: path.join(part.path.segments().get(at.segments().len()..).unwrap_or_default()),
+                ..part.clone()
+            }));
+        }
+    }
+    let moved = |of: usize, path: &JsonPath| {
+        let steps = path.segments();
+        let (depth, place) = (0..=steps.len()).rev().find_map(|depth| {
+            let around = steps.get(..depth)?.iter().cloned().collect();
+            Some((depth, *places.get(&(of, around))?))
+        })?;
+        let (to, is_leaf) = place?;
+        // Inside of an object or a list that is merged, it is about a value that was left out, or about one that the answer lacks.
+        let is_left_out =
+            !is_leaf && depth < steps.len() && answers.get(of).is_some_and(|it| path.get(it).is_some());
+        (!is_left_out).then(|| to.join(steps.get(depth..).unwrap_or_default()))
+    };
+    let warnings =
+        histories.iter().enumerate().flat_map(|(of, one)| one.warnings.iter().map(move |it| (of, it)));
+    let warnings = warnings.filter_map(|(of, warning)| match &warning.path {
+        Some(path) => Some(warning.clone().at(moved(of, path)?)),
+        None => Some(warning.clone()),
+    });
+    (provenance, warnings.collect())
 }
 
 /// Returns why a value was not accepted.

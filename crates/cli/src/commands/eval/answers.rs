@@ -1,6 +1,6 @@
 //! The answers: recorded elsewhere, or by this command.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -42,6 +42,8 @@ pub(super) struct Answers {
     file: String,
     /// The configuration whose answers count; `None`: those of the whole file.
     configuration: Option<String>,
+    /// The models of the answers so far.
+    models: BTreeSet<String>,
     /// The configuration of the first answer, of which all are if no configuration was named.
     first: Option<String>,
     /// The keys of the answers that count; `None` if all do.
@@ -71,6 +73,7 @@ impl Answers {
             keys,
             file: files::name(path),
             configuration: own.map(str::to_owned),
+            models: BTreeSet::new(),
             first: None,
             lines: Box::new(numbered::<EvalAnswer>(path)?),
             values: HashMap::new(),
@@ -101,8 +104,9 @@ impl Answers {
                 Ok(EvalAnswer { value: None, .. }) => {
                     notes.failed(format!("{file}:{line}: the row has no `value`: write null for no answer"));
                 }
-                Ok(EvalAnswer { id, value: Some(value), effort, factors, .. }) => {
+                Ok(EvalAnswer { id, value: Some(value), effort, factors, models, .. }) => {
                     let key = id_text(&id);
+                    self.models.extend(models);
                     self.efforts.extend(effort);
                     let known = self.values.get(&key);
                     // A later line is a later attempt at a row that had no answer.
@@ -122,6 +126,11 @@ impl Answers {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the models of the answers that were read.
+    pub(super) const fn models(&self) -> &BTreeSet<String> {
+        &self.models
     }
 
     /// Returns whether the row answers another question than the present one.

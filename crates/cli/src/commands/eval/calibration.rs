@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use formwork::config::Defaults;
-use formwork_core::Calibrations;
+use formwork_core::{Calibration, Calibrations};
 use formwork_eval::{Scored, calibrate};
 
 use crate::exit::Failed;
@@ -16,25 +16,33 @@ use crate::targets::Opened;
 /// The name of the answers that all configurations give together.
 pub(crate) const MERGED: &str = "merged";
 
-/// Fits a calibration for each configuration, and writes them. Each has a name, its leaves, and the number of answers beside it. A warning
-/// names those that cannot be fitted, which are an error if there are no others.
+/// Fits a calibration for each configuration, and writes them. Each has a name, its leaves, the number of answers beside it, and its models.
+/// A warning names those that cannot be fitted, which are an error if there are no others, and those that do not order the values.
 pub(super) fn write<'a>(
     path: &Path,
-    sets: impl Iterator<Item = (&'a str, &'a [Scored], usize)>,
+    sets: impl Iterator<Item = (&'a str, &'a [Scored], usize, Vec<String>)>,
     has_text: bool,
 ) -> Result<(), Failed> {
     let (mut calibrations, mut unfit) = (Vec::new(), Vec::new());
-    for (name, scored, others) in sets {
+    for (name, scored, others, models) in sets {
         let Some(one) = calibrate(name, others, has_text, scored) else {
             unfit.push(reason(name, scored));
             continue;
         };
+        let one = Calibration { models, ..one };
         say!(
             "calibrated {name} on {} values of {} documents; error on documents that were not fitted {:.3}",
             one.leaves,
             one.documents,
             one.error
         );
+        if let (Some([_, lowest]), Some([_, highest])) = (one.points.first(), one.points.last())
+            && lowest >= highest
+        {
+            say!(
+                "warning: the scores of {name} do not order its values: each has the probability {highest:.2}"
+            );
+        }
         calibrations.push(one);
     }
     if calibrations.is_empty() {
@@ -81,15 +89,24 @@ pub(crate) fn open(
 
 fn read(defaults: Defaults, opened: &Opened, name: &str, others: usize) -> Result<Defaults, String> {
     let defaults = defaults.with_calibrations(Some(name)).map_err(|error| error.message().to_owned())?;
-    let Some(read) = &defaults.calibrations else { return Ok(defaults) };
+    let Some(all) = defaults.calibrations.clone() else { return Ok(defaults) };
+    // The answers of another model have other probabilities, although the target has the same name.
+    let models = opened.models();
+    let fits =
+        |one: &Calibration| one.models.is_empty() || models.values().all(|model| one.models.contains(model));
+    let read =
+        Arc::new(Calibrations::new(all.all().iter().filter(|one| fits(one)).cloned().collect()).named(name));
     // An ensemble has one calibration, whatever its targets have by themselves.
     let is_own = |target: &str| {
         read.find(target, others, true).is_some_and(|one| name != MERGED || one.configuration == MERGED)
     };
-    if opened.models().keys().any(|target| is_own(target)) {
-        return Ok(defaults);
+    if models.keys().any(|target| is_own(target)) {
+        return Ok(Defaults { calibrations: Some(read), ..defaults });
     }
-    let known = read.all().iter().map(|one| format!("{} beside {} others", one.configuration, one.others));
+    let known = all.all().iter().map(|one| match one.models.as_slice() {
+        [] => format!("{} beside {} others", one.configuration, one.others),
+        models => format!("{} ({}) beside {} others", one.configuration, models.join(", "), one.others),
+    });
     let file = defaults.calibration.as_deref().unwrap_or(Path::new("")).display();
     Err(format!(
         "{file} has no calibration with evidence for {name} beside {others} others; it has {}",

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use formwork_batch::Quoted;
 use formwork_evidence::subschema;
 use formwork_json::{Candidate, JsonPath, ReadError, Segment, read_exact};
 use serde_json::{Map, Value};
@@ -115,8 +116,12 @@ fn csv(
 ) -> Result<Box<dyn Iterator<Item = Result<Placed, Failed>>>, Failed> {
     let name = files::name(path);
     let unreadable = |error: csv::Error| Failed::usage(format!("{}: {error}", files::name(path)));
-    let mut reader = csv::ReaderBuilder::new().from_path(path).map_err(unreadable)?;
+    let file = fs::File::open(path).map_err(|error| unreadable(error.into()))?;
+    let mut reader = csv::ReaderBuilder::new().from_reader(Quoted::new(file, b','));
     let headers: Vec<String> = reader.headers().map_err(unreadable)?.iter().map(str::to_owned).collect();
+    if headers.is_empty() {
+        return Err(Failed::usage(format!("{name}: the file is empty")));
+    }
     let column = |wanted: &str| headers.iter().position(|header| header.trim() == wanted);
     let (id, input, file, whole) = (column("id"), column("input"), column("file"), column("expected"));
     let values = columns(&headers).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
@@ -133,6 +138,7 @@ fn csv(
     let rows = reader.into_records().map(move |record| {
         let record = match record {
             Ok(record) => record,
+            Err(error) if error.is_io_error() => return Err(Failed::usage(format!("{name}: {error}"))),
             Err(error) => {
                 let line = error.position().map_or(0, csv::Position::line);
                 return Ok((format!("{name}:{line}"), Err(format!("{name}:{line}: {error}"))));

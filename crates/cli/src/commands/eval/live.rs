@@ -323,6 +323,7 @@ impl Asking<'_> {
             id: row.id.clone(),
             value: Some(Value::Null),
             configuration: Some(name),
+            models: configuration.opened.models().into_values().collect(),
             key: Some(key),
             error: None,
             effort: None,

@@ -7,7 +7,7 @@ mod live;
 mod notes;
 mod words;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::BufReader;
@@ -154,6 +154,7 @@ pub(crate) fn run(mut args: Args, providers: &Providers) -> Result<Status, Faile
     let args = &args;
     let inputs = [&args.gold].into_iter().chain(&args.answers).chain(&args.schema).chain(&args.baseline);
     files::one_standard_input(&inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
+    args.html.iter().chain(&args.calibrate).try_for_each(|file| files::can_be_written(file))?;
     let mut notes = Notes::default();
     let common = args.schema.as_deref().map(files::json).transpose()?;
     if let (Some(schema), Some(file)) = (&common, &args.schema) {
@@ -414,8 +415,14 @@ impl Scoring<'_> {
         if let Some(file) = &args.calibrate {
             let count = self.sets.len();
             let sets = self.sets.iter();
-            let sets = sets.map(|set| (set.name.as_deref().unwrap_or(&set.file), &set.scored[..], count - 1));
-            let merged = self.merged.iter().map(|(_, scored)| (calibration::MERGED, &scored[..], count));
+            let all: BTreeSet<&String> = sets.clone().flat_map(|set| set.answers.models()).collect();
+            let all = || all.iter().map(|model| (*model).clone()).collect();
+            let sets = sets.map(|set| {
+                let models = set.answers.models().iter().cloned().collect();
+                (set.name.as_deref().unwrap_or(&set.file), &set.scored[..], count - 1, models)
+            });
+            let merged =
+                self.merged.iter().map(|(_, scored)| (calibration::MERGED, &scored[..], count, all()));
             calibrated = calibration::write(file, sets.chain(merged), self.texts > 0).err();
             match (self.texts, self.count - self.texts) {
                 (_, 0) => {}

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use formwork::config::{Defaults, Places};
 use formwork::providers::Providers;
@@ -198,7 +199,13 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let Given { name, usable } =
         given.ok_or_else(|| Failed::usage("there is no schema: name one with --schema or --contract"))?;
     let own = usable.evidence;
+    args.html.as_deref().map_or(Ok(()), files::can_be_written)?;
     let text = text(args)?;
+    if args.ensemble.iter().any(|name| name.trim().is_empty()) {
+        return Err(Failed::usage(
+            "--ensemble: the name of a target is empty: name targets with commas between",
+        ));
+    }
     if args.ensemble.len() == 1 {
         return Err(Failed::usage("--ensemble: name at least two targets, with commas between"));
     }
@@ -248,7 +255,8 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let Some(extractor) = extractor.cloned() else { return Err(Failed::usage("no target was named")) };
     let doubt = doubt(args, &defaults);
     let output = one::Output { verbose: args.verbose, json: args.json, stream: args.stream, shown, doubt };
-    match requests.zip(single) {
+    let started = Instant::now();
+    let shown = match requests.zip(single) {
         Some((requests, asks)) => {
             let mut result = match requests.begin(&asks, text, Some(&name)).map_err(|error| of(&error))? {
                 Begun::Stored(outcome) => Ok(*outcome),
@@ -259,7 +267,7 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
                 }
             };
             if evidence == Some(Places::Quote) {
-                requests.follow_up().quote(&mut result, cancel).await;
+                requests.follow_up().quote(&mut result, started, cancel).await;
             }
             one::show(result, &[], Vec::new(), output, of)
         }
@@ -284,11 +292,13 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
             }
             let mut result = Ok(opinions.outcome);
             if evidence == Some(Places::Quote) {
-                arbiter("").quote(&mut result, cancel).await;
+                arbiter(&opinions.first).quote(&mut result, started, cancel).await;
             }
             one::show(result, &opinions.answers, opinions.disputed, output, of)
         }
-    }
+    }?;
+    // Further calls that a signal ended cost the answer nothing.
+    if cancel.is_cancelled() { Err(Failed::interrupted()) } else { Ok(shown) }
 }
 
 /// Returns the settings of the confidence, if the output has it.
@@ -329,10 +339,14 @@ impl FollowUp {
         &self,
         question: &Question,
         text: String,
+        started: Instant,
         cancel: &CancellationToken,
     ) -> Result<Outcome<Value>, Error> {
         let extractor = self.extractor(question)?;
-        let run = |text| self.recorded(extractor.extraction(text)).with_cancel(cancel.clone());
+        let run = |text| {
+            let extraction = extractor.extraction(text).with_elapsed(started.elapsed());
+            self.recorded(extraction).with_cancel(cancel.clone())
+        };
         let asked = self.store.as_ref().map(|(answers, models)| {
             let prompt = json!({"instructions": question.instructions()});
             (answers, AskedQuestion::of(&extractor).with_models(models.clone()).with_prompt_of(&prompt))
@@ -348,12 +362,18 @@ impl FollowUp {
         }
     }
 
-    /// Asks for quotes of the values that were not found. Without an answer, the evidence stays as it is.
-    async fn quote(&self, result: &mut Result<Outcome<Value>, Error>, cancel: &CancellationToken) {
+    /// Asks for quotes of the values that were not found, in the rest of the time since the first call. Without an answer, the evidence
+    /// stays as it is.
+    async fn quote(
+        &self,
+        result: &mut Result<Outcome<Value>, Error>,
+        started: Instant,
+        cancel: &CancellationToken,
+    ) {
         let Ok(outcome) = result else { return };
         let Some(question) = outcome.unquoted() else { return };
         let text = outcome.source().to_owned();
-        match self.answer(&question, text, cancel).await {
+        match self.answer(&question, text, started, cancel).await {
             Ok(answer) => {
                 outcome.quote(&question, &answer.value);
                 outcome.absorb(answer);
@@ -475,7 +495,7 @@ impl<'a> Requests<'a> {
         };
         FollowUp {
             backends: self.opened.backends.clone(),
-            defaults: flags.or(self.opened.defaults.clone()),
+            defaults: flags.or(self.opened.defaults.clone()).or(usual(2, None, 120.0)),
             recorder: self.opened.recorder(self.ledger.clone(), "extract"),
             store: self.store.clone().map(|answers| (answers, self.opened.models())),
         }

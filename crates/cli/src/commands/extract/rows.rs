@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Once};
+use std::time::Instant;
 
 use formwork::config::Places;
 use formwork::providers::Providers;
@@ -54,6 +55,7 @@ pub(super) async fn run(
         let prepared = row.map(|row| prepare(&mut extractors, row, cancel));
         async move {
             let (id, extraction) = prepared?;
+            let started = Instant::now();
             let mut result = match extraction {
                 Ok(Begun::Stored(outcome)) => Ok(*outcome),
                 Ok(Begun::Run(extraction, entry)) => {
@@ -64,7 +66,7 @@ pub(super) async fn run(
                 Err(error) => Err(error),
             };
             if evidence == Some(Places::Quote) {
-                follow_up.quote(&mut result, cancel).await;
+                follow_up.quote(&mut result, started, cancel).await;
             }
             let row = ExtractOutput::new(id, &result);
             let row = if evidence.is_some() { row.with_evidence(&result) } else { row };

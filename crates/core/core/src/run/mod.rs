@@ -33,6 +33,7 @@ mod tests;
 mod warnings;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -349,6 +350,12 @@ impl Run {
     pub fn deadline(&self, plan: &Plan) -> Option<Time> {
         let limits = [plan.options.deadline, self.input.deadline];
         Some(self.started?.after(limits.into_iter().flatten().min()?))
+    }
+
+    /// Reduces the time that the run may take by the time that earlier runs for the same answer took.
+    pub fn take_time(&mut self, plan: &Plan, taken: Duration) {
+        let limits = [plan.options.deadline, self.input.deadline].into_iter().flatten();
+        self.input.deadline = limits.min().map(|limit| limit.saturating_sub(taken));
     }
 
     /// Returns the most that the run may cost.

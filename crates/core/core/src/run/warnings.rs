@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use formwork_json::{Candidate, Edit, EditKind, Level};
 
 use super::closed::Closed;
+use crate::log_prob::LogProbs;
 use crate::violation::{MAX_NAME, cut};
 use crate::warning::MAX_OF_A_KIND;
 use crate::{Completion, Fit, JsonPath, Warning, WarningKind};
@@ -59,7 +60,15 @@ pub(super) fn of_answer(completion: &Completion, within: &[&Edit]) -> Vec<Warnin
     let restrained = completion
         .restrained
         .then(|| Warning::new(WarningKind::Restrained, "values were ended that the schema allows to go on"));
-    doubled.chain(of_repairs(&repairs)).chain(restrained).chain(notes).collect()
+    let log_probs = LogProbs(completion.log_probs.as_slice().into());
+    let unlike = !completion.log_probs.is_empty() && log_probs.aligned(&completion.text).is_none();
+    let unlike = unlike.then(|| {
+        Warning::new(
+            WarningKind::Note,
+            "the tokens of the log probabilities are not those of the answer: they are not used",
+        )
+    });
+    doubled.chain(of_repairs(&repairs)).chain(restrained).chain(notes).chain(unlike).collect()
 }
 
 /// Returns one warning for all repairs, with the number of each kind.

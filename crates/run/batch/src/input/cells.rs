@@ -1,6 +1,6 @@
 //! CSV and TSV.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use serde_json::Value;
 
@@ -16,6 +16,7 @@ pub(super) fn cells(
     columns: Columns,
 ) -> Result<Rows, BatchError> {
     let name = name.to_owned();
+    let text = Quoted::new(text, delimiter);
     let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(text);
     let header: Vec<String> = reader
         .headers()
@@ -57,6 +58,52 @@ pub(super) fn cells(
             }
         }
     })))
+}
+
+/// The text of a table. Its end within a quoted cell is an error, because all rows since the quotation mark would be one cell.
+#[derive(Debug)]
+pub struct Quoted<R> {
+    text: R,
+    delimiter: u8,
+    before: u8,
+    line: u64,
+    /// The line in which the last quoted cell begins, and whether it is open.
+    begins: u64,
+    is_open: bool,
+    /// Whether the last byte closed it.
+    is_closed: bool,
+}
+
+impl<R: Read> Quoted<R> {
+    /// Creates the reader of a table whose cells are separated by `delimiter`.
+    pub const fn new(text: R, delimiter: u8) -> Self {
+        Self { text, delimiter, before: b'\n', line: 1, begins: 1, is_open: false, is_closed: false }
+    }
+}
+
+impl<R: Read> Read for Quoted<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let count = self.text.read(to)?;
+        for byte in to.iter().take(count).copied() {
+            let is_quote = byte == b'"';
+            let is_start = [self.delimiter, b'\n', b'\r'].contains(&self.before);
+            if is_quote && is_start && !self.is_open {
+                self.begins = self.line;
+            }
+            // Two quotation marks in a quoted cell are one of its text: the second opens the cell again.
+            let opens = is_quote && !self.is_open && (is_start || self.is_closed);
+            self.is_closed = is_quote && self.is_open;
+            self.is_open = opens || self.is_open && !is_quote;
+            self.line += u64::from(byte == b'\n');
+            self.before = byte;
+        }
+        if self.is_open && count == 0 && !to.is_empty() {
+            let line = self.begins;
+            let message = format!("the quotation mark that begins a cell in line {line} is not closed");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(count)
+    }
 }
 
 /// Checks the names of the columns of a table.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+pub use self::cells::Quoted;
 pub use self::columns::{Columns, Render};
 use crate::{BadRow, BatchError, MAX_INPUT, Row};
 

@@ -134,9 +134,16 @@ fn stored(line: &str) -> Option<Outcome<Value>> {
             own.insert(name.to_owned(), nothing);
         }
     }
+    let factors = own.remove("factors");
     own.insert("usage".to_owned(), json!(formwork_core::Usage::default()));
     own.insert("cost".to_owned(), json!(Cost { tokens: 0, micro_usd: Some(0) }));
-    serde_json::from_value(line).ok()
+    let outcome: Outcome<Value> = serde_json::from_value(line).ok()?;
+    // Answers of earlier versions have none.
+    let factors = factors.and_then(|factors| serde_json::from_value(factors).ok());
+    Some(match factors {
+        Some(factors) => outcome.with_factors(factors),
+        None => outcome,
+    })
 }
 
 /// One text in a store: the journal of its run.

@@ -163,3 +163,20 @@ fn a_folder_has_a_row_for_each_file_in_the_order_of_their_paths() {
     assert!(messages[0].ends_with("byte 3 is not UTF-8: save the text as UTF-8"), "{messages:?}");
     assert!(messages[1].ends_with("16 MiB, and a row has at most 16 MiB: split the text"), "{messages:?}");
 }
+
+#[test]
+fn a_quotation_mark_that_is_not_closed_is_an_error_with_its_line() {
+    for (content, line) in [
+        ("id,input\n1,a\n2,\"b\nc\n3,d\n", Some(3)),
+        ("id,input\n1,\"a \"\"b\nc\"\n2,\"\"\"d\n", Some(4)),
+        ("id,input\n1,\"a \"\"b\"\" c\"\n2,d \"e\" \"\"f\n3,\"\"\n", None),
+    ] {
+        match (read("a.csv", content.as_bytes()), line) {
+            (Err(error), Some(line)) => {
+                let says = format!("the quotation mark that begins a cell in line {line} is not closed");
+                assert!(error.to_string().contains(&says), "{error}");
+            }
+            (found, line) => assert!(found.is_ok() && line.is_none(), "{content}: {found:?}"),
+        }
+    }
+}

@@ -191,3 +191,23 @@ async fn a_folder_of_an_earlier_version_keeps_its_results_its_costs_and_its_runs
     assert_eq!(values.iter().map(|line| &line["value"]["number"]).collect::<Vec<_>>(), [0, 3, 8, 0, 11]);
     assert_eq!(lines(folder.path(), "rejected-").len(), 3);
 }
+
+#[tokio::test]
+async fn a_stored_answer_is_as_sure_as_it_was_at_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = serde_json::json!({"type": "object", "properties": {"age": {"type": "integer"}, "name": {"type": "string"}}});
+    for (answer, factor) in
+        [(r#"{"age": 34, "name": "Maria"}"#, 1.0), (r#"{"age": 34, "name": "Maria",}"#, 0.8)]
+    {
+        let model = std::sync::Arc::new(formwork_testkit::Scripted::new([answer]));
+        let extractor = Extractor::for_document("person", schema.clone()).with_target(model).build().unwrap();
+        let answers = formwork_batch::Answers::open(folder.path().join(format!("{factor}.db"))).unwrap();
+        let (question, text) = (Question::of(&extractor), "Maria is 34.");
+        let entry = std::sync::Arc::new(answers.entry(&question, &extractor, text).unwrap());
+        let result = extractor.extraction(text).with_journal(entry.clone()).run().await;
+        entry.end(&result).await.unwrap();
+        let stored = answers.find(&question, &extractor, text).unwrap().unwrap();
+        assert_eq!(stored.confidence(), result.unwrap().confidence());
+        assert!(stored.confidence().iter().all(|it| (it.factor - factor).abs() < 1e-9));
+    }
+}

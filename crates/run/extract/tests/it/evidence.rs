@@ -74,6 +74,7 @@ fn the_confidence_in_values_is_that_of_their_evidence_and_of_other_answers() {
 #[test]
 fn calibrations_of_an_extractor_make_the_confidence_of_its_outcomes_a_probability() {
     let fitted = |configuration: &str, others: usize, probability: f64| Calibration {
+        models: Vec::new(),
         configuration: configuration.to_owned(),
         others,
         evidence: true,

@@ -11,6 +11,7 @@ mod coercion;
 mod compliance;
 mod content;
 mod driving;
+mod ensemble;
 mod evidence;
 mod health;
 mod interrupt;
