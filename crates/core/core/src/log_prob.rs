@@ -94,16 +94,19 @@ impl LogProbs {
             }
             (at == text.len() && !starts.is_empty()).then_some(starts)
         };
+        let ends = self.0.iter().scan(0, |end, token| {
+            *end += token.length as usize;
+            Some(*end)
+        });
+        let ends: Vec<usize> = ends.collect();
+        let (last, before) =
+            (ends.last().copied().unwrap_or(0), |first: usize| ends.get(first.checked_sub(1)?));
         // Only digests tell other tokens from those of the text. A draft among the thoughts may be the same text.
         let are_known = self.0.iter().all(|token| token.digest.is_some());
         let firsts = 0..if are_known { self.0.len() } else { 1 };
-        let mut rests = firsts.rev().filter_map(|first| self.0.get(first..));
+        let is_enough = |first: &usize| last - before(*first).unwrap_or(&0) >= text.len();
+        let mut rests = firsts.rev().filter(is_enough).filter_map(|first| self.0.get(first..));
         rests.find_map(|tokens| of(tokens, 0)).or_else(|| {
-            let ends = self.0.iter().scan(0, |end, token| {
-                *end += token.length as usize;
-                Some(*end)
-            });
-            let ends: Vec<usize> = ends.collect();
             ends.iter().rev().find_map(|end| of(&self.0, text.len().checked_sub(*end).filter(|_| *end > 0)?))
         })
     }
