@@ -44,6 +44,7 @@ fn many_equal_values_and_long_lines_have_their_places_in_time() {
         let start = Instant::now();
         let evidence = Index::new(&text).evidence(&value, None);
         assert!(evidence.iter().all(|it| !it.spans.is_empty()));
-        assert!(start.elapsed() < Duration::from_secs(20));
+        // A guard against work for each pair of places, wide enough for a busy machine.
+        assert!(start.elapsed() < Duration::from_secs(120));
     }
 }
