@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::date::{Date, words_of};
 use crate::index::Index;
 use crate::numeral::Range;
-use crate::text::size;
+use crate::text::{digit, size};
 
 /// The maximum number of words between a date and its time.
 const MAX_APART: usize = 60;
@@ -82,6 +82,7 @@ const NOON: [&str; 6] = ["noon", "midday", "mittag", "mittags", "midi", "mediodi
 impl Time {
     /// Reads a time such as `14:30`, `T14:30:00.000Z`, `T143000Z` or `2:30 pm`; `None` for another text, and for one with more than a time.
     pub(crate) fn of(text: &str) -> Option<Self> {
+        text.chars().find_map(digit)?;
         let words = words_of(text);
         let mut words = words.iter().map(|(word, gap, end)| (word.as_str(), *gap, *end)).peekable();
         let mark = words.next_if(|(word, ..)| matches!(*word, "t" | "at"));

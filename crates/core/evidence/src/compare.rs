@@ -1,7 +1,9 @@
 //! The comparison of values.
 
+use std::slice::from_ref;
+
 use formwork_json::{Segment, compare, is_same};
-use formwork_keywords::{find, item, parts, target};
+use formwork_keywords::{find, item, target};
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -218,11 +220,13 @@ pub(crate) fn within<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
     all
 }
 
-/// Returns the schemas that a schema refers to and combines.
+/// Returns the schemas that a schema refers to and combines, in the order of the document.
 fn combined<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
-    let here = parts(schema)
-        .filter(|part| matches!(part.keyword.name, "allOf" | "anyOf" | "oneOf" | "then" | "else"));
-    target(root, schema).into_iter().chain(here.map(|part| part.schema)).collect()
+    let here = schema.as_object().into_iter().flatten();
+    let here =
+        here.filter(|(name, _)| matches!(name.as_str(), "allOf" | "anyOf" | "oneOf" | "then" | "else"));
+    let here = here.flat_map(|(_, part)| part.as_array().map_or(from_ref(part), Vec::as_slice));
+    target(root, schema).into_iter().chain(here).collect()
 }
 
 /// Returns an integer, also in a text of digits.

@@ -328,7 +328,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// Returns the number of a month from its folded name.
-fn month(word: &str) -> Option<u32> {
+pub(crate) fn month(word: &str) -> Option<u32> {
     if word.len() < 3 || word.len() > 24 {
         return None;
     }

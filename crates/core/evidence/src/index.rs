@@ -109,19 +109,26 @@ impl<'t> Index<'t> {
     fn tokenise(&mut self) {
         let bytes = self.text.as_bytes();
         let (mut at, mut line, mut open) = (0, 0, None);
+        let kind_of = |byte: u8| match byte {
+            b'0'..=b'9' => Some(Kind::Digits),
+            _ if byte.is_ascii_alphabetic() => Some(Kind::Word),
+            _ => None,
+        };
         while let Some(byte) = bytes.get(at) {
-            let next_is_ascii = bytes.get(at + 1).is_none_or(u8::is_ascii);
-            let (kind, end) = if byte.is_ascii() && next_is_ascii {
+            let kind = kind_of(*byte);
+            let rest = bytes.get(at..).unwrap_or_default();
+            let mut run = match kind {
+                Some(_) => rest.iter().take_while(|next| kind_of(**next) == kind).count(),
+                None => usize::from(byte.is_ascii()),
+            };
+            // The last character may have a mark.
+            run = run.saturating_sub(usize::from(rest.get(run).is_some_and(|next| !next.is_ascii())));
+            let (kind, end) = if run > 0 {
                 if *byte == b'\n' {
                     line += 1;
                     self.lines.push(offset(at + 1));
                 }
-                let kind = match byte {
-                    b'0'..=b'9' => Some(Kind::Digits),
-                    _ if byte.is_ascii_alphabetic() => Some(Kind::Word),
-                    _ => None,
-                };
-                (kind, at + 1)
+                (kind, at + run)
             } else {
                 let (_, end) = clusters(&self.text, at).next().unwrap_or((at, at + 1));
                 let first = self.text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
@@ -147,13 +154,7 @@ impl<'t> Index<'t> {
                     kind,
                 }),
             }
-            match self.text.get(at..end) {
-                Some(cluster) if cluster.len() == 1 => {
-                    self.folded.extend(cluster.chars().map(|c| c.to_ascii_lowercase()))
-                }
-                Some(cluster) => fold_into(cluster, &mut self.folded),
-                None => {}
-            }
+            fold_into(self.text.get(at..end).unwrap_or_default(), &mut self.folded);
             open = Some(kind);
             at = end;
         }
@@ -263,10 +264,10 @@ impl<'t> Index<'t> {
         let mut free = 0;
         for token in 0..self.tokens.len() {
             let Some(first) = self.tokens.get(token) else { break };
-            let length = first.end - first.start;
             let plausible = match first.kind {
-                Kind::Digits => token >= free && length <= 24 && !self.is_inside_word(token),
-                Kind::Word => (3..=24).contains(&length),
+                Kind::Digits => token >= free && first.end - first.start <= 24 && !self.is_inside_word(token),
+                // Most words are no month.
+                Kind::Word => date::month(self.word(token)).is_some(),
                 Kind::Single => false,
             };
             if !plausible {

@@ -127,8 +127,9 @@ fn is_symbol(c: char) -> bool {
 /// `ß` and `SS` are the same, and a final sigma is the same letter; without the vowel marks of Arabic, which most texts omit.
 pub(crate) fn fold_into(cluster: &str, out: &mut String) {
     if cluster.is_ascii() {
-        out.extend(cluster.chars().map(|c| c.to_ascii_lowercase()));
-        return;
+        let start = out.len();
+        out.push_str(cluster);
+        return out.get_mut(start..).into_iter().for_each(str::make_ascii_lowercase);
     }
     let decomposed = DecomposingNormalizerBorrowed::new_nfkd().normalize(cluster);
     let letters = decomposed.chars().filter(|c| !matches!(c, '\u{64b}'..='\u{652}' | '\u{670}'));
@@ -163,7 +164,9 @@ pub(crate) fn clusters(text: &str, from: usize) -> impl Iterator<Item = (usize, 
 /// Returns whether a character continues the cluster of the character before it: a combining mark of a script that writes
 /// them apart from letters, a variation selector, or a modifier of an emoji.
 pub(crate) fn is_mark(c: char) -> bool {
-    matches!(c,
+    // Most characters end here.
+    c >= '\u{300}'
+        && matches!(c,
         '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}'..='\u{5c2}'
         | '\u{5c4}'..='\u{5c5}' | '\u{5c7}' | '\u{610}'..='\u{61a}' | '\u{64b}'..='\u{65f}' | '\u{670}'
         | '\u{6d6}'..='\u{6dc}' | '\u{6df}'..='\u{6e4}' | '\u{93c}' | '\u{93e}'..='\u{94d}' | '\u{9bc}'

@@ -64,17 +64,18 @@ pub(in crate::bench) async fn load(
     Ok(json!({"errors": send(address, &post(&body(kind)), is_right, connections, requests).await}))
 }
 
-/// Compares a server, which is started with the URL of the upstream server, with the bare proxy, for one request (`plain` or
-/// `contract`). Returns the CPU time of a request in microseconds, and the number of requests without their answer.
+/// Compares a server, which is started with the URL of the upstream server, with another side, such as `bare`, for one request (`plain`
+/// or `contract`). Returns the CPU time of a request in microseconds, and the number of requests without their answer.
 pub(in crate::bench) async fn compare(
     start: impl FnOnce(&str) -> Result<Server, Failure>,
+    peer: &str,
     request: &str,
     load: Load,
 ) -> Result<(Pair, usize), Failure> {
     let upstream = Server::start(&["upstream"])?;
     let ours = start(&upstream.url())?;
-    let bare = Server::start(&["bare", &upstream.url()])?;
-    client::compare(ours, bare, &post(&body(request)), is_right, load).await
+    let peer = Server::start(&[peer, &upstream.url()])?;
+    client::compare(ours, peer, &post(&body(request)), is_right, load).await
 }
 
 /// The latencies of one side in milliseconds.

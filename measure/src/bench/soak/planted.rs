@@ -43,7 +43,7 @@ pub(in crate::bench) async fn one(noticed: &str) -> Result<Value, Failure> {
     let mut checks = Vec::new();
     if matches!(noticed, "" | "ratio" | "errors") {
         let load = Load { connections: 8, requests: 400, rounds: 3 };
-        let (pair, errors) = compare(|url| Server::start(&["ours", url]), "plain", load).await?;
+        let (pair, errors) = compare(|url| Server::start(&["ours", url]), "bare", "plain", load).await?;
         // Well above what the bench measures under any load.
         checks.extend([("ratio", pair.ratio > 6.0), ("errors", errors != 0)]);
     }
