@@ -589,6 +589,9 @@ pub(crate) fn add_counts(document: &mut Value, others: Usage) -> bool {
     let [prompt, output, total] = counts.map(|name| number(members.get(name)));
     let reasoned =
         number(members.get("completion_tokens_details").and_then(|all| all.get("reasoning_tokens")));
+    // Servers name a cost only beside the counts.
+    let has_counts = members.keys().any(|name| Name::of(name.as_bytes()) == Name::Count(Count::Output));
+    let cost = others.micro_usd.filter(|_| has_counts);
     let is_apart = reasoned > 0 && total == prompt.saturating_add(output).saturating_add(reasoned);
     let apart = if is_apart { others.reasoning_tokens } else { 0 };
     let mut is_changed = false;
@@ -602,8 +605,18 @@ pub(crate) fn add_counts(document: &mut Value, others: Usage) -> bool {
             Name::Count(Count::Written | Count::Within) => others.written_tokens,
             Name::Count(Count::Hour) => others.written_hour_tokens,
             Name::Count(Count::Reasoning) => others.reasoning_tokens,
+            // Anthropic's, beside that of an hour.
+            _ if name == "ephemeral_5m_input_tokens" => {
+                others.written_tokens.saturating_sub(others.written_hour_tokens)
+            }
             _ => 0,
         };
+        if let (Name::Count(Count::Dollars), Some(own), Some(cost)) =
+            (Name::of(name.as_bytes()), value.as_f64(), cost)
+        {
+            *value = (own + cost as f64 / 1e6).into();
+            is_changed = true;
+        }
         let is_outer = matches!(name.as_str(), "message" | "response" | "usage" | "cache_creation")
             || name.ends_with("_details");
         if let Some(count) = value.as_u64().filter(|_| more > 0) {
@@ -818,6 +831,7 @@ mod tests {
     #[test]
     fn the_tokens_of_other_calls_are_added_to_the_usage_of_every_protocol() {
         let others = Usage::new(100, 40).with_cached(30).with_written(12, 8).with_reasoning(10);
+        let others = others.with_dollars(Some(0.5));
         let (mut checked, is_read) = (0, |body: &str| !body.contains("\"x\""));
         for (body, before) in reports().into_iter().filter(|(body, _)| is_read(body)) {
             let Ok(mut document) = serde_json::from_str(body) else { continue };
@@ -828,6 +842,17 @@ mod tests {
             let after = metered(&document.to_string(), 1_000, true);
             let tokens = (before.input_tokens + 100, before.output_tokens + 40);
             assert_eq!((after.input_tokens, after.output_tokens), tokens, "{body}: {document}");
+            let cost = before.micro_usd.map(|cost| cost + 500_000);
+            assert_eq!(
+                (after.micro_usd, document.get("cost")),
+                (cost, serde_json::from_str::<Value>(body).unwrap().get("cost")),
+                "{body}"
+            );
+            let (usage, parts) = (&document["usage"], &document["usage"]["cache_creation"]);
+            let [minutes, hour] =
+                ["5m", "1h"].map(|time| parts[format!("ephemeral_{time}_input_tokens")].as_u64());
+            let sum = minutes.zip(hour).map(|(minutes, hour)| minutes + hour);
+            assert!(sum.is_none() || sum == usage["cache_creation_input_tokens"].as_u64(), "{document}");
             // Counts of parts that the server does not report are not added.
             for (before, after, more) in [
                 (before.cached_tokens, after.cached_tokens, others.cached_tokens),

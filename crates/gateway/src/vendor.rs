@@ -16,3 +16,8 @@ pub(crate) fn sent(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, He
         Some((name, HeaderValue::from_bytes(&lines.join(b",".as_slice())).ok()?))
     })
 }
+
+/// Returns whether a request asks for parts of the protocol that are in testing, which only a target of the protocol has.
+pub(crate) fn asks_for_beta(headers: &HeaderMap) -> bool {
+    SENT.iter().any(|name| name.as_str().ends_with("-beta") && headers.contains_key(name))
+}

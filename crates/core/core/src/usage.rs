@@ -1,3 +1,5 @@
+use std::iter::Sum;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -146,6 +148,21 @@ impl Usage {
             estimated: true,
             ..Self::default()
         }
+    }
+}
+
+/// Adds up usages; the cost is known if that of each is.
+///
+/// ```
+/// use formwork_core::Usage;
+///
+/// let priced = |dollars| Usage::new(10, 2).with_dollars(Some(dollars));
+/// let sum: Usage = [priced(0.25), priced(0.5)].into_iter().sum();
+/// assert_eq!(sum, Usage::new(20, 4).with_dollars(Some(0.75)));
+/// ```
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
+        usages.reduce(Self::plus).unwrap_or_default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Streams in pieces, split where their events or lines end.
 
+use axum::body::Bytes;
 use memchr::{memchr, memmem};
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ impl Events {
 
     /// Returns the next event, or the next line, that is whole, with its end.
     pub(crate) fn next(&mut self, is_lines: bool) -> Option<Vec<u8>> {
-        let ends: &[&[u8]] = if is_lines { &[b"\n"] } else { &[b"\n\n", b"\r\n\r\n", b"\r\r"] };
+        let ends = ends(is_lines);
         while let Some(at) =
             self.bytes.get(self.seen..)?.iter().position(|byte| matches!(byte, b'\n' | b'\r'))
         {
@@ -33,14 +34,21 @@ impl Events {
         None
     }
 
-    /// Takes the next piece of a stream of Chat Completions. Returns the events that are whole, [without](without_usage) their usage.
-    pub(crate) fn without_usage(&mut self, piece: &[u8]) -> Vec<u8> {
-        self.push(piece);
-        let mut kept = Vec::with_capacity(piece.len());
-        while let Some(event) = self.next(false) {
-            kept.extend(without_usage(event).unwrap_or_default());
+    /// Takes the next piece of a stream. Returns the events, or the lines, that are whole, and the beginning of one that is too long to keep.
+    pub(crate) fn whole(&mut self, piece: Bytes, is_lines: bool) -> Bytes {
+        let ends = ends(is_lines);
+        if self.bytes.is_empty() && ends.iter().any(|end| piece.ends_with(end)) {
+            return piece;
         }
-        kept
+        self.push(&piece);
+        // An end may stand in two pieces.
+        let from = self.seen.saturating_sub(3);
+        let new = self.bytes.get(from..).unwrap_or_default();
+        let end = ends.iter().filter_map(|end| Some(from + memmem::rfind(new, end)? + end.len())).max();
+        let end = end.or((self.bytes.len() > MAX_EVENT).then_some(self.bytes.len())).unwrap_or(0);
+        let rest = self.bytes.split_off(end);
+        self.seen = rest.len();
+        std::mem::replace(&mut self.bytes, rest).into()
     }
 
     /// Returns whether there are no bytes of an event that is not whole.
@@ -52,6 +60,14 @@ impl Events {
     pub(crate) fn rest(self) -> Vec<u8> {
         self.bytes
     }
+}
+
+/// The number of bytes of an event that are kept until its end comes.
+const MAX_EVENT: usize = 4 << 20;
+
+/// Returns the ends of lines or of events.
+const fn ends(is_lines: bool) -> &'static [&'static [u8]] {
+    if is_lines { &[b"\n"] } else { &[b"\n\n", b"\r\n\r\n", b"\r\r"] }
 }
 
 /// Returns the events of a whole body; its end ends the last one.

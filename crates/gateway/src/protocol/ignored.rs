@@ -38,7 +38,8 @@ impl Ignored {
 pub(super) fn asks_for_nothing(at: &str, name: &str, value: &Value) -> bool {
     let is_empty = match value {
         Value::Null => true,
-        Value::Bool(false) => name != "parallel_tool_calls",
+        // Models that reason by default go on to.
+        Value::Bool(false) => !matches!(name, "parallel_tool_calls" | "think"),
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
@@ -57,7 +58,6 @@ pub(super) fn asks_for_nothing(at: &str, name: &str, value: &Value) -> bool {
             "repeat_penalty" => value.as_f64() == Some(1.0),
             "modalities" => *value == json!(["text"]),
             "service_tier" => *value == json!("auto") || *value == json!("default"),
-            "thinking" => value["type"] == "disabled",
             "truncation" => *value == json!("disabled"),
             _ => false,
         }

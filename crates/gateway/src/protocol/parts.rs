@@ -25,7 +25,7 @@ pub(super) fn result(id: String, parts: Vec<Part>, of: (&Fields<'_>, &str)) -> R
         let why = "a picture in the result of a tool is not supported: send it in a message of the user";
         return Err(of.0.unsupported(of.1, why));
     }
-    Ok(Part::ToolResult { id, text: Message { role: Role::Tool, parts }.text() })
+    Ok(Part::ToolResult { id, text: message(Role::Tool, parts).text() })
 }
 
 /// Returns the media type of a picture by its first bytes, for protocols that do not say it.
@@ -38,9 +38,34 @@ pub(super) fn media_type(base64: &str) -> &'static str {
     }
 }
 
-/// Reads the arguments of a call in a dialogue: a JSON document in a string, or as it is.
+/// Reads the arguments of a call in a dialogue: an object in a string. Models call tools without parameters with an empty text, and other
+/// texts are kept as the only argument, because no protocol but OpenAI's has a place for them.
 pub(super) fn arguments(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| json!({"text": text}))
+    match serde_json::from_str(text) {
+        Ok(arguments @ Value::Object(_)) => arguments,
+        Ok(Value::Null) => json!({}),
+        Err(_) if text.trim().is_empty() => json!({}),
+        _ => json!({"text": text}),
+    }
+}
+
+/// Returns a message. The texts of the model are pieces of one; those of others stand [apart].
+pub(super) fn message(role: Role, parts: Vec<Part>) -> Message {
+    Message { role, parts: if role == Role::Assistant { parts } else { apart(parts) } }
+}
+
+/// Puts an empty line between texts in sequence: most protocols have one text for them, in which `A` and `B` would be `AB`.
+fn apart(mut parts: Vec<Part>) -> Vec<Part> {
+    for nth in 1..parts.len() {
+        let is_text = matches!(parts.get(nth), Some(Part::Text { text }) if !text.is_empty());
+        if let Some(Part::Text { text }) = parts.get_mut(nth - 1).filter(|_| is_text)
+            && !text.is_empty()
+            && !text.ends_with('\n')
+        {
+            text.push_str("\n\n");
+        }
+    }
+    parts
 }
 
 /// Reads a function: its name, description and parameters.

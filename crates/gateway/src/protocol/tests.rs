@@ -1,8 +1,13 @@
 //! The fate of every member of a request: it is used, refused in the words of the protocol, or named in the response.
 
+use axum::body::Bytes;
+use formwork_core::Part;
+use memchr::memmem;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::events::EndMark;
+use super::events::{EndMark, Events};
+use super::turn::Turn;
 use super::{ANTHROPIC, OLLAMA, OLLAMA_GENERATE, OPENAI, Protocol, RESPONSES};
 use super::{anthropic, ollama, openai, responses};
 use crate::ask::Ask;
@@ -151,7 +156,7 @@ fn tables() -> Vec<Table> {
                 ("stream", json!(true), Used),
                 ("system", json!("Be brief."), Used),
                 ("temperature", json!(0.5), Used),
-                ("thinking", json!({"type": "disabled"}), Neutral),
+                ("thinking", json!({"type": "disabled"}), Named),
                 ("thinking", json!({"type": "enabled", "budget_tokens": 2000}), Used),
                 ("tool_choice", json!({"type": "any"}), Refused),
                 ("tools", json!([{"name": "person", "input_schema": schema()}]), Used),
@@ -172,7 +177,7 @@ fn tables() -> Vec<Table> {
                 ("options", json!({"seed": 3}), Used),
                 ("stream", json!(false), Used),
                 ("think", json!(true), Named),
-                ("think", json!(false), Neutral),
+                ("think", json!(false), Named),
                 ("tools", tools, Used),
                 ("top_logprobs", json!(3), Named),
                 ("truncate", json!(true), Named),
@@ -291,6 +296,142 @@ fn members_of_members_are_named_with_their_place() {
     }
 }
 
+/// Returns a request with these items of a dialogue.
+fn dialogue(protocol: &Protocol, items: &Value) -> Value {
+    let at = if protocol.name == RESPONSES.name { "input" } else { "messages" };
+    let mut body = json!({"model": "m", at: items});
+    if protocol.name == ANTHROPIC.name {
+        body["max_tokens"] = 9.into();
+    }
+    body
+}
+
+#[test]
+fn a_turn_of_the_model_is_one_message_with_all_its_calls() {
+    let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"});
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "7"});
+    let said = |role: &str| json!({"type": "message", "role": role, "content": "a"});
+    let reasoning = json!({"type": "reasoning", "id": "r", "summary": []});
+    for (items, expected) in [
+        (json!([said("user"), call("1"), call("2"), output("1"), output("2")]), vec![1, 2, 1, 1]),
+        (
+            json!([said("user"), said("assistant"), call("1"), output("1"), call("2"), output("2")]),
+            vec![1, 2, 1, 1, 1],
+        ),
+        (
+            json!([said("user"), call("1"), reasoning, call("2"), said("assistant"), output("1")]),
+            vec![1, 3, 1],
+        ),
+        (json!([said("user"), said("user"), said("assistant"), said("assistant")]), vec![1, 1, 1, 1]),
+    ] {
+        let ask = ask(&RESPONSES, &dialogue(&RESPONSES, &items)).unwrap();
+        let parts: Vec<_> = ask.messages.iter().map(|message| message.parts.len()).collect();
+        assert_eq!(parts, expected, "{items}");
+    }
+}
+
+#[test]
+fn the_arguments_of_a_call_in_a_dialogue_are_an_object() {
+    for (written, expected) in [
+        ("", json!({})),
+        (" \n", json!({})),
+        ("null", json!({})),
+        ("{\"x\": 1}", json!({"x": 1})),
+        ("[1]", json!({"text": "[1]"})),
+        ("x = 1", json!({"text": "x = 1"})),
+    ] {
+        let function = json!({"name": "f", "arguments": written});
+        let chat = json!([{"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": function}]}]);
+        let items = json!([{"type": "function_call", "call_id": "1", "name": "f", "arguments": written}]);
+        for (protocol, items) in [(&OPENAI, chat), (&RESPONSES, items)] {
+            let ask = ask(protocol, &dialogue(protocol, &items)).unwrap();
+            let Some(Part::ToolCall { arguments, .. }) = ask.messages[0].parts.last() else {
+                panic!("{items}")
+            };
+            assert_eq!(*arguments, expected, "{}: {written:?}", protocol.name);
+        }
+    }
+}
+
+#[test]
+fn texts_in_sequence_stand_apart_but_those_of_the_model() {
+    let texts = |kind: &str| json!([{"type": kind, "text": "A"}, {"type": kind, "text": "B"}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "1", "content": texts("text")}]);
+    let tool = json!({"role": "tool", "tool_call_id": "1", "content": texts("text")});
+    let output = json!({"type": "function_call_output", "call_id": "1", "output": texts("input_text")});
+    for (protocol, item, expected) in [
+        (&OPENAI, json!({"role": "user", "content": texts("text")}), "A\n\nB"),
+        (&OPENAI, json!({"role": "system", "content": texts("text")}), "A\n\nB"),
+        (&OPENAI, json!({"role": "assistant", "content": texts("text")}), "AB"),
+        (&OPENAI, tool, "A\n\nB"),
+        (&RESPONSES, json!({"role": "user", "content": texts("input_text")}), "A\n\nB"),
+        (&RESPONSES, json!({"role": "assistant", "content": texts("output_text")}), "AB"),
+        (&RESPONSES, output, "A\n\nB"),
+        (&ANTHROPIC, json!({"role": "user", "content": texts("text")}), "A\n\nB"),
+        (&ANTHROPIC, json!({"role": "assistant", "content": texts("text")}), "AB"),
+        (&ANTHROPIC, json!({"role": "user", "content": result}), "A\n\nB"),
+        (
+            &OPENAI,
+            json!({"role": "user", "content": [{"type": "text", "text": "A\n"}, {"type": "text", "text": "B"}]}),
+            "A\nB",
+        ),
+    ] {
+        let ask = ask(protocol, &dialogue(protocol, &json!([item]))).unwrap();
+        let text = match ask.messages[0].parts.as_slice() {
+            [Part::ToolResult { text, .. }] => text.clone(),
+            _ => ask.messages[0].text(),
+        };
+        assert_eq!(text, expected, "{}: {item}", protocol.name);
+    }
+    let mut body = dialogue(&ANTHROPIC, &json!([{"role": "user", "content": "a"}]));
+    body["system"] = texts("text");
+    assert_eq!(ask(&ANTHROPIC, &body).unwrap().messages[0].text(), "A\n\nB");
+}
+
+/// Some servers have all calls at one position, or name none.
+#[test]
+fn calls_at_one_position_are_several_if_their_identifiers_differ() {
+    let piece = |index: Option<u64>, id: Option<&str>, name: Option<&str>, arguments: &str| {
+        let mut call = json!({"function": {"arguments": arguments}});
+        index.into_iter().for_each(|index| call["index"] = index.into());
+        id.into_iter().for_each(|id| call["id"] = id.into());
+        name.into_iter().for_each(|name| call["function"]["name"] = name.into());
+        json!({"choices": [{"delta": {"tool_calls": [call]}}]})
+    };
+    for (pieces, expected) in [
+        (
+            vec![
+                piece(Some(0), Some("a"), Some("f"), "{"),
+                piece(Some(0), None, None, "}"),
+                piece(Some(0), Some("b"), Some("g"), "{}"),
+            ],
+            "f({})\ng({})",
+        ),
+        (
+            vec![
+                piece(None, Some("a"), Some("f"), "{}"),
+                piece(None, Some("b"), Some("g"), "{"),
+                piece(None, Some(""), None, "}"),
+            ],
+            "f({})\ng({})",
+        ),
+        // The same identifier in every piece is one call.
+        (vec![piece(Some(0), Some("a"), Some("f"), "{"), piece(Some(0), Some("a"), None, "}")], "f({})"),
+        (
+            vec![
+                piece(Some(0), None, Some("f"), "{"),
+                piece(Some(0), Some("a"), None, "}"),
+                piece(Some(1), Some("b"), Some("g"), "{}"),
+            ],
+            "f({})\ng({})",
+        ),
+    ] {
+        let mut turn = Turn::default();
+        pieces.iter().for_each(|piece| (OPENAI.read_event)(&mut turn, piece));
+        assert_eq!(turn.written().as_deref(), Some(expected), "{pieces:?}");
+    }
+}
+
 #[test]
 fn a_schema_that_cannot_be_read_is_refused_with_its_place() {
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
@@ -369,5 +510,25 @@ fn the_end_and_an_error_are_found_in_any_chunking() {
             cut.as_bytes().chunks(size).for_each(|piece| mark.see(piece));
             assert!(!mark.ends_with_error() && mark.error().is_none(), "{size}: {text}");
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn whole_events_pass_in_any_chunking_and_the_rest_is_what_has_no_end(
+        text in r"(data: \{\}|: note|x|\r\n|\n\n|\r\r|\n|\r){0,12}",
+        size in 1..9_usize,
+        is_lines: bool,
+    ) {
+        let ends: &[&[u8]] = if is_lines { &[b"\n"] } else { &[b"\n\n", b"\r\n\r\n", b"\r\r"] };
+        let (mut events, mut passed) = (Events::default(), Vec::new());
+        for piece in text.as_bytes().chunks(size) {
+            passed.extend(events.whole(Bytes::copy_from_slice(piece), is_lines));
+            prop_assert!(passed.is_empty() || ends.iter().any(|end| passed.ends_with(end)), "{passed:?}");
+        }
+        let rest = events.rest();
+        // No end is held back, and nothing is lost.
+        prop_assert!(ends.iter().all(|end| memmem::find(&rest, end).is_none()), "{rest:?}");
+        prop_assert_eq!([passed, rest].concat(), text.as_bytes());
     }
 }

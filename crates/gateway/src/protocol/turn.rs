@@ -19,6 +19,8 @@ pub(crate) struct Turn {
 pub(crate) struct Called {
     /// The position that pieces of a stream have in common.
     key: (u64, u64),
+    /// Its identifier, where pieces have one.
+    id: String,
     pub(crate) name: String,
     /// A JSON document, if the model wrote one.
     pub(crate) arguments: String,
@@ -38,6 +40,7 @@ impl Turn {
     ) -> Self {
         let called = |(nth, (name, arguments)): (usize, (&str, &str))| Called {
             key: (0, nth as u64),
+            id: String::new(),
             name: name.to_owned(),
             arguments: arguments.to_owned(),
         };
@@ -79,13 +82,22 @@ impl Turn {
         self.texts.iter().find(|(number, _)| *number == answer).map_or("", |(_, text)| text)
     }
 
-    /// Returns a call, which is added if it is new.
-    pub(super) fn called(&mut self, key: (u64, u64)) -> &mut Called {
-        let nth = self.calls.iter().position(|call| call.key == key).unwrap_or_else(|| {
-            self.calls.push(Called { key, name: String::new(), arguments: String::new() });
+    /// Returns the last call of a position, which is added if it is new: some servers have several calls at one position, which differ in
+    /// their identifiers.
+    pub(super) fn called(&mut self, key: (u64, u64), id: &str) -> &mut Called {
+        let is_it = |call: &Called| id.is_empty() || call.id.is_empty() || call.id == id;
+        let known = self.calls.iter().rposition(|call| call.key == key);
+        let known = known.filter(|nth| self.calls.get(*nth).is_some_and(is_it));
+        let nth = known.unwrap_or_else(|| {
+            let call = Called { key, id: String::new(), name: String::new(), arguments: String::new() };
+            self.calls.push(call);
             self.calls.len() - 1
         });
-        &mut self.calls[nth]
+        let call = &mut self.calls[nth];
+        if call.id.is_empty() {
+            id.clone_into(&mut call.id);
+        }
+        call
     }
 
     /// Adds a piece to the text of an answer: a text, or a list of parts, of which thoughts are no text.

@@ -26,6 +26,7 @@ use crate::protocol::Protocol;
 use crate::protocol::given::{reduced, tool_names};
 use crate::record::Made;
 use crate::reply::Meta;
+use crate::vendor::asks_for_beta;
 
 /// Answers a request for an answer.
 pub(super) fn answer(
@@ -135,7 +136,7 @@ async fn understood(
     document: Document<'_>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let read = read(&mut job, document);
+    let read = read(&mut job, document, &headers);
     let Read { mut ask, warnings, way, mut given, only } = job.record.checked(read)?;
     if ask.want == Want::Text && job.options.contract.is_none() {
         ask.ignored.extend(job.options.of_contracts().map(str::to_owned));
@@ -187,7 +188,7 @@ struct Read {
 }
 
 /// Reads a request, and chooses its way.
-fn read(job: &mut Job, document: Document<'_>) -> Result<Read, Problem> {
+fn read(job: &mut Job, document: Document<'_>, headers: &HeaderMap) -> Result<Read, Problem> {
     let warnings = exact(document.text())?;
     let text = document.text();
     let asked = (job.protocol.ask)(document, &job.shared.engine.schemas);
@@ -218,7 +219,7 @@ fn read(job: &mut Job, document: Document<'_>) -> Result<Read, Problem> {
     };
     let lost = match (&only, target) {
         (Some(_), _) => Lost::Subject,
-        (None, Some(target)) if loses(job, &ask, target) => Lost::Members,
+        (None, Some(target)) if asks_for_beta(headers) || loses(job, &ask, target) => Lost::Members,
         _ => Lost::Nothing,
     };
     let facts = Facts {

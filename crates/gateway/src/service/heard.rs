@@ -142,6 +142,7 @@ impl Added {
             others.written_tokens = all.written_tokens.saturating_sub(own.written_tokens);
             others.written_hour_tokens = all.written_hour_tokens.saturating_sub(own.written_hour_tokens);
             others.reasoning_tokens = all.reasoning_tokens.saturating_sub(own.reasoning_tokens);
+            others.micro_usd = all.micro_usd.zip(own.micro_usd).map(|(all, own)| all.saturating_sub(own));
         }
         Self { others, extension: Some(json!(reply.extension(meta))) }
     }

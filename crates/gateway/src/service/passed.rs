@@ -18,7 +18,7 @@ use crate::document::Extent;
 use crate::failover::{answered, first};
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::events::Events;
+use crate::protocol::events::{Events, document, split, without_usage};
 use crate::protocol::{self, EVENTS, LINES, written};
 use crate::record::{Record, left};
 
@@ -65,9 +65,10 @@ pub(super) async fn answer<W: FnMut(&Raw, bool) -> Result<Bytes, Problem> + Send
         // Events may be left out, and an error added.
         head.headers.remove(header::CONTENT_LENGTH);
     }
-    let events = (sent.adds_usage && kind == Some(EVENTS)).then(Events::default);
-    let stream = protocol.zip(kind);
-    Ok(Ok(pass::returned(&head, Body::from_stream(Passed { body, held, events, stream }))))
+    let (events, stream) = (Events::default(), protocol.zip(kind));
+    let hides_usage = sent.adds_usage && kind == Some(EVENTS);
+    let passed = Passed { body, held, events, hides_usage, stream };
+    Ok(Ok(pass::returned(&head, Body::from_stream(passed))))
 }
 
 /// The number of bytes of a body from which no more of it is kept for its text. The ledger keeps texts of a megabyte.
@@ -83,8 +84,10 @@ pub(super) fn refusal(status: StatusCode) -> Option<Problem> {
 struct Passed {
     body: formwork_wire::Body,
     held: Held,
-    /// The events of a stream from which the usage is taken out, because the client did not ask for it.
-    events: Option<Events>,
+    /// The part of an event of a stream that came so far: a client cannot read a part, nor an error behind it.
+    events: Events,
+    /// Whether the usage is taken out of a stream, because the client did not ask for it.
+    hides_usage: bool,
     /// The protocol and the media type of a stream that has not ended; `None` for other bodies.
     stream: Option<(&'static protocol::Protocol, &'static str)>,
 }
@@ -124,15 +127,18 @@ impl Stream for Passed {
                     if this.held.record.is_some() {
                         this.held.see(bytes);
                     }
-                    let error = this.stream.and_then(|_| this.held.redacted(bytes));
-                    let Some(events) = &mut this.events else {
+                    let Some((_, media)) = this.stream else {
                         this.held.turn.pace().rest();
-                        return error.map_or(polled, |error| Poll::Ready(Some(Ok(error))));
+                        return polled;
                     };
-                    let kept = events.without_usage(error.as_ref().unwrap_or(bytes));
-                    if !kept.is_empty() {
+                    let mut whole = this.events.whole(bytes.clone(), media == LINES);
+                    if this.hides_usage {
+                        let kept = split(&whole, false).into_iter().filter_map(without_usage);
+                        whole = kept.flatten().collect();
+                    }
+                    if !whole.is_empty() {
                         this.held.turn.pace().rest();
-                        return Poll::Ready(Some(Ok(kept.into())));
+                        return Poll::Ready(Some(Ok(this.held.redacted(whole))));
                     }
                 }
                 Poll::Ready(end) => {
@@ -146,9 +152,7 @@ impl Stream for Passed {
                         return polled;
                     }
                     let is_over = is_told || broken.is_none() && has_end;
-                    if (is_over || broken.is_none())
-                        && let Some(last) = this.rest()
-                    {
+                    if is_over && let Some(last) = this.rest() {
                         // Nothing of the target's follows.
                         this.body = formwork_wire::Body::new(futures_util::stream::empty());
                         return Poll::Ready(Some(Ok(last)));
@@ -172,20 +176,23 @@ impl Stream for Passed {
 impl Passed {
     /// Returns what is left of the events, and the end of an error that the target did not end. Readers leave out an event without its end.
     fn rest(&mut self) -> Option<Bytes> {
-        let mut rest = self.events.take().map(Events::rest).unwrap_or_default();
+        let mut rest = std::mem::take(&mut self.events).rest();
         rest.extend_from_slice(self.held.received.rest(self.stream.map_or(EVENTS, |(_, media)| media)));
-        (!rest.is_empty()).then(|| rest.into())
+        (!rest.is_empty()).then(|| self.held.redacted(rest.into()))
     }
 
     /// Notes why the body is not whole, and ends it. Returns the last event of a stream, which tells the client.
     fn fails(&mut self, problem: Problem) -> Option<Bytes> {
-        // The last event of the target may have no end, and nothing follows the error.
-        self.events = None;
-        let end: &[u8] = if self.held.received.ends_line() { b"" } else { b"\n" };
+        let mut last = std::mem::take(&mut self.events).rest();
         let last = self.stream.take().map(|(protocol, media)| {
             self.body = formwork_wire::Body::new(futures_util::stream::empty());
-            let empty: &[u8] = if media == LINES { b"" } else { b"\n" };
-            [end, empty, written(&[(protocol.problem)(&problem)], media).as_slice()].concat().into()
+            // Of a document that is whole, the end alone is lost.
+            match document(&last).is_null() {
+                true => last.clear(),
+                false => last.extend_from_slice(if media == LINES { b"\n" } else { b"\n\n" }),
+            }
+            last.extend_from_slice(&written(&[(protocol.problem)(&problem)], media));
+            self.held.redacted(last.into())
         });
         self.held.fault = Some(problem);
         last
@@ -204,10 +211,12 @@ impl Held {
         }
     }
 
-    /// Returns a piece of a stream without our secrets, if it has an error.
-    fn redacted(&self, bytes: &Bytes) -> Option<Bytes> {
-        let record = self.record.as_ref().filter(|_| self.received.has_error())?;
-        Some(self.received.redacted(record.shared(), &record.made, bytes.to_vec()).into())
+    /// Returns events of a stream; without our secrets, if they have an error.
+    fn redacted(&self, events: Bytes) -> Bytes {
+        match self.record.as_ref().filter(|_| self.received.has_error()) {
+            Some(record) => self.received.redacted(record.shared(), &record.made, events.into()).into(),
+            None => events,
+        }
     }
 
     /// Notes the error that the target told in its answer, if it did. Returns whether it did.

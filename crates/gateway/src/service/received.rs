@@ -136,11 +136,6 @@ impl Received {
         if std::mem::take(&mut self.is_open) && !has_end { end } else { b"" }
     }
 
-    /// Returns whether a stream ends with a line end so far.
-    pub(super) const fn ends_line(&self) -> bool {
-        self.last[1] == b'\n'
-    }
-
     /// Returns whether there is nothing of an answer: an error before it costs nothing, as it does as a response.
     pub(super) const fn is_empty(&self) -> bool {
         self.meter.is_empty()

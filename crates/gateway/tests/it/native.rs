@@ -567,6 +567,37 @@ fn the_usage_of_one_call_is_the_targets() {
     assert_eq!(returned, usage);
 }
 
+/// The members of the usage that count all calls agree with each other.
+#[test]
+fn the_cost_that_a_target_tells_is_that_of_all_calls() {
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15, "cost": 0.25});
+    let tool =
+        json!({"type": "function", "function": {"name": "save", "parameters": super::support::schema()}});
+    let format =
+        json!({"type": "json_schema", "json_schema": {"name": "a", "schema": super::support::schema()}});
+    let answer = |text: &str, calls: &Value| {
+        let message = json!({"role": "assistant", "content": text, "tool_calls": calls});
+        let choices = json!([{"index": 0, "message": message, "finish_reason": "stop"}]);
+        Reply::json(json!({"id": "x", "choices": choices, "usage": usage}).to_string())
+    };
+    let call = |age: Value| json!([{"id": "1", "type": "function", "function": {"name": "save", "arguments": json!({"age": age}).to_string()}}]);
+    for (more, replies) in [
+        (json!({"tools": [tool]}), [answer("", &call(json!("old"))), answer("", &call(json!(34)))]),
+        (
+            json!({"response_format": format, "store": true}),
+            [answer("{\"age\":\"old\"}", &Value::Null), answer("{\"age\":34}", &Value::Null)],
+        ),
+    ] {
+        let server = Server::start(replies).unwrap();
+        let gate = Gate::new(&section("primary", "openai", &server.url()));
+        let mut body = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let got = gate.post("/v1/chat/completions", &[], &body);
+        let usage = &got.json()["usage"];
+        assert_eq!((&usage["prompt_tokens"], &usage["cost"]), (&json!(20), &json!(0.5)), "{}", got.text());
+    }
+}
+
 /// A stream beside tools accepts what a whole response accepts, and pays for no further call.
 #[test]
 fn a_stream_beside_tools_accepts_what_a_whole_response_accepts() {

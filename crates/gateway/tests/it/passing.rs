@@ -285,6 +285,52 @@ fn a_vendors_header_of_several_lines_is_one_list() {
 }
 
 #[test]
+fn a_beta_of_a_vendor_is_asked_of_its_target_beside_a_format() {
+    let schema = schema();
+    let openai =
+        json!({"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}});
+    let anthropic =
+        json!({"max_tokens": 9, "output_config": {"format": {"type": "json_schema", "schema": schema}}});
+    let message = json!({"type": "message", "content": [{"type": "text", "text": "{\"age\":34}"}], "stop_reason": "end_turn"});
+    for (kind, path, header, mut body, answer) in [
+        ("openai", "/v1/chat/completions", "openai-beta", openai, completion("{\"age\":34}")),
+        ("anthropic", "/v1/messages", "anthropic-beta", anthropic, Reply::json(message.to_string())),
+    ] {
+        let server = Server::start([answer]).unwrap();
+        let gate = Gate::new(&section("primary", kind, &server.url()));
+        (body["model"], body["messages"]) = ("primary".into(), json!([{"role": "user", "content": "Hello"}]));
+        let got = gate.post(path, &[(header, "context-1m")], &body);
+        assert_eq!(got.status, 200, "{}", got.text());
+        assert_eq!(server.received()[0].header(header), Some("context-1m"), "{kind}");
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_within_an_event_has_whole_events_and_an_error() {
+    let [openai, anthropic, ollama, _] = plain();
+    let events = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"type\":\"x\",\"te";
+    let lines = "{\"message\":{\"content\":\"a\"},\"done\":false}\n{\"message\":{\"con";
+    for ((kind, path, _, _, mut body), text) in [(openai, events), (anthropic, events), (ollama, lines)] {
+        for size in [1, 7, 1_000] {
+            let pieces = text.as_bytes().chunks(size).map(<[u8]>::to_vec);
+            let media = if kind == "ollama" { "application/x-ndjson" } else { "text/event-stream" };
+            let server = Server::start([Reply::pieces(pieces).with_header("content-type", media)]).unwrap();
+            let gate = Gate::new(&section("primary", kind, &server.url()));
+            (body["model"], body["stream"]) = ("primary".into(), true.into());
+            let got = gate.post(path, &[], &body);
+            let text = got.text();
+            let data = text.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+            let data: Vec<Value> = data
+                .filter(|line| line.starts_with('{'))
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect();
+            assert_eq!(data.len(), 2, "{kind} {size}: {text}");
+            assert!(!data[1]["error"].is_null(), "{kind} {size}: {text}");
+        }
+    }
+}
+
+#[test]
 fn the_callers_trace_goes_on_to_the_target() {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 

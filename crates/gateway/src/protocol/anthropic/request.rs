@@ -28,7 +28,7 @@ pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut messages = Vec::new();
     if let Some(system) = body.take("system") {
         let parts = content(system, "system", &body.reader())?;
-        messages.push(Message { role: Role::System, parts });
+        messages.push(parts::message(Role::System, parts));
     }
     let turns = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
     if turns.is_empty() {
@@ -87,7 +87,7 @@ fn message<'t>(
         parts.into_iter().partition(|part| matches!(part, Part::ToolResult { .. }));
     messages.extend(results.into_iter().map(|result| Message { role: Role::Tool, parts: vec![result] }));
     if !parts.is_empty() {
-        messages.push(Message { role, parts });
+        messages.push(parts::message(role, parts));
     }
     Ok(())
 }

@@ -123,7 +123,7 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Message
         let arguments = parts::arguments(&function.required_text("arguments")?);
         parts.push(Part::ToolCall { id, name, arguments });
     }
-    Ok(Message { role, parts })
+    Ok(parts::message(role, parts))
 }
 
 fn part<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Part, Problem> {

@@ -20,7 +20,8 @@ fn answer(turn: &mut Turn, choice: &Value, message: &Value) {
         if call["type"] == "custom" {
             continue;
         }
-        let called = turn.called((number, call["index"].as_u64().unwrap_or(nth as u64)));
+        let position = call["index"].as_u64().unwrap_or(nth as u64);
+        let called = turn.called((number, position), call["id"].as_str().unwrap_or_default());
         called.name.push_str(call["function"]["name"].as_str().unwrap_or_default());
         called.arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
     }

@@ -40,7 +40,13 @@ pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     }
     let input = body.take("input").ok_or_else(|| body.missing("input"))?;
     let reader = body.reader();
-    messages.extend(fields::content(input, "input", Message::user, |item, at| message(item, at, &reader))?);
+    for item in fields::content(input, "input", Message::user, |item, at| message(item, at, &reader))? {
+        // A turn of the model has an item for its text and for each of its calls; other protocols have one message for it.
+        match messages.last_mut().filter(|last| is_one_turn(last, &item)) {
+            Some(turn) => turn.parts.extend(item.parts),
+            None => messages.push(item),
+        }
+    }
     let mut settings = Settings::default();
     for (name, setting) in SETTINGS {
         body.setting(&mut settings, name, setting);
@@ -72,6 +78,12 @@ pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     })
 }
 
+/// Returns whether two messages are one turn of the model, which calls tools.
+fn is_one_turn(one: &Message, other: &Message) -> bool {
+    let has_calls = |message: &Message| message.parts.iter().any(|it| matches!(it, Part::ToolCall { .. }));
+    one.role == Role::Assistant && other.role == Role::Assistant && (has_calls(one) || has_calls(other))
+}
+
 fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<Message>, Problem> {
     let mut item = Fields::new(value, at, reader)?;
     let kind = item.text("type")?.unwrap_or_else(|| "message".to_owned());
@@ -79,7 +91,7 @@ fn message<'t>(value: Node<'t>, at: &str, reader: &Reader<'t>) -> Result<Option<
         "message" => {
             let role = parts::role(&mut item, &["system", "developer", "user", "assistant"])?;
             let given = item.take("content").ok_or_else(|| item.missing("content"))?;
-            Message { role, parts: content(given, &item.place("content"), reader)? }
+            parts::message(role, content(given, &item.place("content"), reader)?)
         }
         "function_call" => {
             let id = item.required_text("call_id")?;
