@@ -8,11 +8,10 @@ use super::turn::items;
 /// service cannot act on, such as documents, are left out; targets of the same protocol take them. `fields` are those of the protocol.
 pub(crate) fn reduced(body: &Value, fields: &[&str]) -> Value {
     #[rustfmt::skip]
-    const KEPT: [&str; 22] = [
-        "conversation", "format", "frequency_penalty", "instructions", "max_completion_tokens",
-        "max_output_tokens", "max_tokens", "model", "n", "options", "output_config", "output_format",
-        "previous_response_id", "response_format", "seed", "stream", "stream_options", "system",
-        "temperature", "text", "tool_choice", "top_p",
+    const KEPT: [&str; 20] = [
+        "format", "frequency_penalty", "instructions", "max_completion_tokens", "max_output_tokens", "max_tokens",
+        "model", "n", "options", "output_config", "output_format", "response_format", "seed", "stream",
+        "stream_options", "system", "temperature", "text", "tool_choice", "top_p",
     ];
 
     let mut kept: serde_json::Map<String, Value> = KEPT
@@ -58,7 +57,8 @@ pub(crate) fn reduced(body: &Value, fields: &[&str]) -> Value {
         let is_list = dialogue.is_array();
         kept.insert(name.to_owned(), if is_list { messages.into() } else { dialogue.clone() });
     }
-    if let Some(prompt) = body.get("prompt") {
+    // That of the Responses API is a template, which the vendor keeps.
+    if let Some(prompt) = body.get("prompt").filter(|prompt| prompt.is_string()) {
         kept.insert("prompt".to_owned(), prompt.clone());
     }
     kept.into()

@@ -18,4 +18,4 @@ pub(crate) use anthropic::ANTHROPIC;
 pub(crate) use base::{EVENTS, Frames, LINES, Protocol, written};
 pub(crate) use ollama::{OLLAMA, OLLAMA_GENERATE, timestamp};
 pub(crate) use openai::OPENAI;
-pub(crate) use responses::RESPONSES;
+pub(crate) use responses::{KEPT_BY_VENDOR, RESPONSES};

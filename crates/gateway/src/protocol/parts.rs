@@ -72,7 +72,8 @@ fn apart(mut parts: Vec<Part>) -> Vec<Part> {
 pub(super) fn function(mut function: Fields<'_>, schema: &str) -> Result<Tool, Problem> {
     let name = function.required_text("name")?;
     let description = function.text("description")?.unwrap_or_default();
-    let parameters = function.schema(schema)?;
+    // A tool without parameters has an empty schema, or none.
+    let parameters = function.schema(schema)?.filter(|schema| *schema.value() != json!({}));
     let parameters = parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}}).into());
     Ok(Tool { name, description, parameters })
 }

@@ -388,6 +388,17 @@ fn texts_in_sequence_stand_apart_but_those_of_the_model() {
     assert_eq!(ask(&ANTHROPIC, &body).unwrap().messages[0].text(), "A\n\nB");
 }
 
+#[test]
+fn a_tool_without_parameters_may_have_an_empty_schema() {
+    let tool = |parameters: &Value| {
+        let function = json!({"name": "f", "parameters": parameters});
+        let mut body = dialogue(&OPENAI, &json!([{"role": "user", "content": "a"}]));
+        body["tools"] = json!([{"type": "function", "function": function}]);
+        ask(&OPENAI, &body).unwrap().want
+    };
+    assert_eq!(tool(&json!({})), tool(&json!({"type": "object", "properties": {}})));
+}
+
 /// Some servers have all calls at one position, or name none.
 #[test]
 fn calls_at_one_position_are_several_if_their_identifiers_differ() {

@@ -22,8 +22,8 @@ use crate::names::Target;
 use crate::options::Extra;
 use crate::pass::Pass;
 use crate::problem::Problem;
-use crate::protocol::Protocol;
 use crate::protocol::given::{reduced, tool_names};
+use crate::protocol::{KEPT_BY_VENDOR, Protocol};
 use crate::record::Made;
 use crate::reply::Meta;
 use crate::vendor::asks_for_beta;
@@ -212,6 +212,12 @@ fn read(job: &mut Job, document: Document<'_>, headers: &HeaderMap) -> Result<Re
             if may_call && tool_names(&body).next().is_some() {
                 // The turns of tools that have no schema are judged like those of others.
                 ask.want = ask.want.beside_tools(options.contract.is_some());
+            }
+            // Only tools are about no more than the model's own turn.
+            let is_kept = problem.param.as_deref().is_some_and(|name| KEPT_BY_VENDOR.contains(&name));
+            let has_tools = matches!(ask.want, Want::Tools { format: None, .. } | Want::Call(_));
+            if is_kept && (!has_tools || options.contract.is_some()) {
+                return Err(problem);
             }
             (ask, Some(problem))
         }

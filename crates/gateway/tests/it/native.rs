@@ -1008,6 +1008,9 @@ fn forms_of_one_protocol_reach_its_targets_beside_tools() {
         ),
         (1, "input", json!([{"role": "user", "content": [{"type": "input_image", "file_id": "file-1"}]}])),
         (1, "tool_choice", json!({"type": "allowed_tools", "mode": "auto", "tools": named})),
+        (1, "previous_response_id", json!("resp_1")),
+        (1, "conversation", json!({"id": "conv_1"})),
+        (1, "prompt", json!({"id": "pmpt_1"})),
     ] {
         let protocol = &protocols()[nth];
         let mut body = protocol.body(false);
@@ -1023,6 +1026,28 @@ fn forms_of_one_protocol_reach_its_targets_beside_tools() {
         let got = other.gate(&server).post(protocol.path, &[], &body);
         assert_eq!((got.status, server.received().len()), (400, 0), "{at}: {}", got.text());
         assert!(got.text().contains(member), "{at}: {}", got.text());
+    }
+}
+
+/// Its texts are unknown, and rules and evidence are about them.
+#[test]
+fn a_dialogue_that_the_vendor_keeps_is_refused_for_documents() {
+    let folder = contracts("kept");
+    let protocol = &protocols()[1];
+    let schema = super::support::schema();
+    let format = json!({"format": {"type": "json_schema", "name": "a", "schema": schema}});
+    for (more, headers) in [
+        (json!({"text": format}), vec![]),
+        (json!({"text": format, "tools": protocol.body(false)["tools"]}), vec![]),
+        (json!({}), vec![("x-formwork-contract", "person")]),
+        (json!({"tools": protocol.body(false)["tools"]}), vec![("x-formwork-contract", "person")]),
+    ] {
+        let mut body = json!({"model": "primary", "input": "Maria, 34", "previous_response_id": "resp_1"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let server = Server::start([protocol.reply(false, "", &[json!({"age": 34})], 99).0]).unwrap();
+        let got = gate(protocol, &server, &folder).post(protocol.path, &headers, &body);
+        assert_eq!((got.status, server.received().len()), (400, 0), "{body}: {}", got.text());
+        assert!(got.text().contains("previous_response_id"), "{}", got.text());
     }
 }
 

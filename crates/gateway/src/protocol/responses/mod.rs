@@ -11,6 +11,7 @@ use super::base::{EVENTS, Protocol};
 use super::events::StreamEnd;
 
 pub(super) use request::FIELDS;
+pub(crate) use request::KEPT_BY_VENDOR;
 
 /// The Responses API.
 pub(crate) static RESPONSES: Protocol = Protocol {

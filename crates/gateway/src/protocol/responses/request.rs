@@ -21,14 +21,16 @@ pub(in crate::protocol) const FIELDS: &[&str] = &[
     "top_p", "truncation", "user",
 ];
 
+/// The members with a dialogue, or a part of one, that the vendor has and the service does not.
+pub(crate) const KEPT_BY_VENDOR: [&str; 3] = ["conversation", "previous_response_id", "prompt"];
+
 /// Reads a request.
 pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
     let mut body = Fields::body(body, known);
     body.known(FIELDS)?;
-    // The gateway stores no conversations, so it cannot continue one.
-    for name in ["conversation", "previous_response_id", "prompt"] {
+    for name in KEPT_BY_VENDOR {
         if body.take(name).is_some() {
-            return Err(body.refuse(name, "is not supported: send the whole dialogue as `input`"));
+            return Err(body.unsupported(name, "is not supported: send the whole dialogue as `input`"));
         }
     }
     if body.flag("background")?.unwrap_or(false) {

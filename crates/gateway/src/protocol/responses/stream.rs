@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::reply::{call_item, document, error, head, message_item, part};
 use crate::ask::Ask;
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::protocol::base::Frames;
 use crate::reply::{Called, Choice, Content, Meta, Reply};
 
@@ -174,7 +174,9 @@ impl Frames for Events {
     fn fail(&mut self, problem: &Problem) -> Vec<Value> {
         let mut response = head(&self.meta, "failed");
         let mut details = error(problem)["error"].take();
-        response["error"] = json!({"code": "server_error", "message": problem.told(), "details": details});
+        // The protocol has these two for errors of the service.
+        let code = if problem.kind == Kind::RateLimited { "rate_limit_exceeded" } else { "server_error" };
+        response["error"] = json!({"code": code, "message": problem.told(), "details": details});
         self.send("response.failed", json!({"response": response}));
         // Official clients raise this event if it has a member `error`; the documentation has its members at the top.
         let copy = details.clone();
