@@ -233,7 +233,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     let open = record.checked(Open::new(&shared, &client))?;
     let cancel = CancellationToken::new();
     let updates = ready.extraction(input, 0, &cancel).stream();
-    let (mut client, response) = stream::Client::new(&shared, &turn, EVENTS, COMMENT.to_vec());
+    let (mut client, opening) = stream::Client::new(&shared, &turn, EVENTS, COMMENT.to_vec());
     tokio::spawn(with_trace(trace_here(), async move {
         let _held = (turn, open);
         let parts = updates.map(|update| match update {
@@ -257,7 +257,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
         record.runs(&[result], None);
         client.send(last).await;
     }));
-    Ok(([(header::CACHE_CONTROL, "no-store")], response).into_response())
+    Ok(([(header::CACHE_CONTROL, "no-store")], opening.response).into_response())
 }
 
 /// Returns a call as the client sees it; see [`Problem::told`].

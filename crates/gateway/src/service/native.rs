@@ -231,7 +231,7 @@ impl Native {
     /// Answers with a stream. Events are held back while they may be part of a call, or have to be replaced.
     async fn stream(mut self, body: formwork_wire::Body) -> Result<Response, Problem> {
         self.received = Received::new(Some(self.job.protocol), true, self.job.until);
-        let (mut line, guard, response) = match open(&self.job) {
+        let (mut line, guard, opening) = match open(&self.job) {
             Ok(opened) => opened,
             Err(problem) => return self.failed(problem),
         };
@@ -242,15 +242,16 @@ impl Native {
             match relayed.unwrap_or_else(|_| Err(late())) {
                 Ok(known) => self.record(known.as_ref()),
                 Err(problem) => {
-                    // Clients take no error before the first event.
-                    let first = if self.is_shown { Vec::new() } else { line.frames.open() };
-                    let last = [first, line.frames.fail(&problem)].concat();
+                    if !self.is_shown {
+                        // Clients take no error before the first event.
+                        line.open();
+                    }
                     self.record(Some(&problem));
-                    line.send(last).await;
+                    line.fail(&problem).await;
                 }
             }
         }));
-        Ok(response)
+        opening.head().await
     }
 
     /// Sends the events of a stream. Returns the problem that the client knows of, if there is one: it left, or the target told it.

@@ -16,7 +16,7 @@ use formwork_http::with_trace;
 use formwork_serve::{Pace, Turn};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::Shared;
@@ -47,6 +47,30 @@ pub(super) struct Client {
     patience: Duration,
     pace: Arc<Pace>,
     begun: AnswerBegun,
+    /// The events before the answer, until anything is sent.
+    opening: Vec<u8>,
+    /// Tells of a failure while nothing was sent; dropped with the first bytes.
+    start: Option<oneshot::Sender<Problem>>,
+}
+
+/// A stream whose head waits for its first bytes: a failure before them is an ordinary response, with its status, which the official
+/// clients know and repeat.
+pub(super) struct Opening {
+    pub(super) response: Response,
+    started: oneshot::Receiver<Problem>,
+}
+
+impl Opening {
+    /// Returns the response once its first bytes were sent.
+    ///
+    /// # Errors
+    /// The problem that came before them.
+    pub(super) async fn head(self) -> Result<Response, Problem> {
+        match self.started.await {
+            Ok(problem) => Err(problem),
+            Err(_) => Ok(self.response),
+        }
+    }
 }
 
 impl Client {
@@ -56,7 +80,8 @@ impl Client {
         turn: &Turn,
         media_type: &'static str,
         comment: Vec<u8>,
-    ) -> (Self, Response) {
+    ) -> (Self, Opening) {
+        let (start, started) = oneshot::channel();
         let (sender, receiver) = mpsc::channel(AHEAD);
         let body = Body::from_stream(stream::unfold(receiver, |mut receiver| async {
             let piece: Bytes = receiver.recv().await?;
@@ -67,7 +92,9 @@ impl Client {
         let begun = AnswerBegun::default();
         let head = ([(header::CONTENT_TYPE, media_type)], axum::Extension(begun.clone()));
         let response = (head, body).into_response();
-        (Self { sender, comment, keep_alive, due, patience, pace, begun }, response)
+        let (opening, start) = (Vec::new(), Some(start));
+        let client = Self { sender, comment, keep_alive, due, patience, pace, begun, opening, start };
+        (client, Opening { response, started })
     }
 
     /// Sends a part of the answer; returns whether the client is still there.
@@ -79,10 +106,12 @@ impl Client {
     }
 
     /// Sends bytes before the answer; returns whether the client is still there.
-    async fn write(&mut self, bytes: Vec<u8>) -> bool {
+    async fn write(&mut self, mut bytes: Vec<u8>) -> bool {
         if bytes.is_empty() {
             return true;
         }
+        self.start = None;
+        bytes.splice(0..0, std::mem::take(&mut self.opening));
         self.due = Instant::now() + self.keep_alive;
         let bytes = match self.sender.try_send(bytes.into()) {
             Ok(()) => return true,
@@ -154,15 +183,25 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Sends the events before the answer; returns whether the client is still there.
-    pub(super) async fn open(&mut self) -> bool {
-        let opening = written(&self.frames.open(), self.media_type);
-        self.client.write(opening).await
+    /// Begins with the events before the answer, which are sent with the first bytes.
+    pub(super) fn open(&mut self) {
+        self.client.opening = written(&self.frames.open(), self.media_type);
     }
 
     /// Sends events of the answer; returns whether the client is still there.
     pub(super) async fn send(&mut self, events: Vec<Value>) -> bool {
         self.client.send(written(&events, self.media_type)).await
+    }
+
+    /// Ends with a problem: in the response if nothing was sent, else in the last events.
+    pub(super) async fn fail(&mut self, problem: &Problem) {
+        if let Some(start) = self.client.start.take() {
+            // Nobody waits if the client left.
+            _ = start.send(problem.clone());
+            return;
+        }
+        let last = self.frames.fail(problem);
+        self.send(last).await;
     }
 
     /// Returns the last events of a reply.
@@ -172,19 +211,20 @@ impl Line {
 }
 
 /// Starts a response whose body is written by a task.
-pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
+pub(super) fn open(job: &Job) -> Result<(Line, Open, Opening), Problem> {
     let guard = Open::new(&job.shared, &job.client)?;
     let media_type = job.protocol.stream_type;
     let frames = (job.protocol.frames)(&job.ask, &job.meta);
     let comment = frames.keep_alive().map_or_else(|| COMMENT.to_vec(), |event| written(&[event], media_type));
-    let (client, mut response) = Client::new(&job.shared, &job.turn, media_type, comment);
-    job.head(&mut response, false);
+    let (client, mut opening) = Client::new(&job.shared, &job.turn, media_type, comment);
+    job.head(&mut opening.response, false);
     // Proxies that collect a response would hold it back.
-    response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
-    Ok((Line { client, frames, media_type }, guard, response))
+    let no = axum::http::HeaderValue::from_static("no");
+    opening.response.headers_mut().insert("x-accel-buffering", no);
+    Ok((Line { client, frames, media_type }, guard, opening))
 }
 
-/// Answers with the value of a contract: the head at once, the value when it is certain; or the first attempt as it comes.
+/// Answers with the value of a contract when it is certain, or with the first attempt as it comes.
 pub(super) async fn contract(
     mut job: Box<Job>,
     spec: Spec,
@@ -192,16 +232,16 @@ pub(super) async fn contract(
 ) -> Result<Response, Problem> {
     let (ready, digests, cached) = job.begun(&spec).await?;
     let opened = open(&job);
-    let (mut line, guard, mut response) = job.record.checked(opened)?;
+    let (mut line, guard, mut opening) = job.record.checked(opened)?;
     if let Some(reply) = cached {
         let events = [line.frames.open(), line.close(&reply)].concat();
         job.record.cached();
         line.client.begun.set();
-        *response.body_mut() = written(&events, line.media_type).into();
-        return Ok(from_cache(response, true));
+        *opening.response.body_mut() = written(&events, line.media_type).into();
+        return Ok(from_cache(opening.response, true));
     }
     if digests.is_some() {
-        response = from_cache(response, false);
+        opening.response = from_cache(opening.response, false);
     }
     tokio::spawn(with_trace(trace_here(), async move {
         let _guard = guard;
@@ -213,8 +253,8 @@ pub(super) async fn contract(
         let mut run = pin!(job.runs((ready, instructions), observers.collect(), cancel.clone()));
         let mut sent = String::new();
         // The events of a target begin with its own.
-        if heard.is_none() && !line.open().await {
-            cancel.cancel();
+        if heard.is_none() {
+            line.open();
         }
         let Line { client, frames, media_type } = &mut line;
         let mut ended = None;
@@ -242,7 +282,7 @@ pub(super) async fn contract(
         let reply = job.finish(&mut results);
         job.cache(digests, &results);
         let reply = reply.and_then(|reply| held(&sent, reply));
-        let last = match (&reply, heard) {
+        let last = match (&reply, &heard) {
             (Ok(reply), Some(heard)) => {
                 let events = heard.events(job.protocol, (reply, &job.heard_meta()), !job.ask.include_usage);
                 events.unwrap_or_else(|| {
@@ -250,16 +290,21 @@ pub(super) async fn contract(
                 })
             }
             (Ok(reply), None) => written(&line.close(reply), line.media_type),
-            // Clients take no error before the first event.
-            (Err(problem), Some(_)) => {
-                written(&[line.frames.open(), line.frames.fail(problem)].concat(), line.media_type)
-            }
-            (Err(problem), None) => written(&line.frames.fail(problem), line.media_type),
+            (Err(_), _) => Vec::new(),
         };
         job.record.runs(&results, reply.as_ref().err());
-        line.client.send(last).await;
+        match &reply {
+            Ok(_) => _ = line.client.send(last).await,
+            Err(problem) => {
+                if heard.is_some() {
+                    // Clients take no error before the first event.
+                    line.open();
+                }
+                line.fail(problem).await;
+            }
+        }
     }));
-    Ok(response)
+    opening.head().await
 }
 
 /// Returns the reply, if it agrees with the part that was already sent.

@@ -82,22 +82,22 @@ pub(super) async fn stream(mut job: Box<Job>) -> Result<Response, Problem> {
     let judge = Judge::of(&job).await;
     let judge = job.record.checked(judge)?;
     let opened = open(&job);
-    let (mut line, guard, response) = job.record.checked(opened)?;
+    let (mut line, guard, opening) = job.record.checked(opened)?;
     job.record.runs_now();
     tokio::spawn(with_trace(trace_here(), async move {
         let _guard = guard;
-        line.open().await;
+        line.open();
         let (made, result) = reply(&job, &judge, Some(&mut line), pending()).await;
-        let last = match &result {
-            Ok(reply) => line.close(reply),
-            Err(problem) => line.frames.fail(problem),
-        };
+        let last = result.as_ref().map(|reply| line.close(reply));
         let warnings = result.as_ref().map(|reply| reply.warnings.clone()).unwrap_or_default();
         job.record.change(|run| judge.noted(&job.ask.want, run, warnings));
         job.record.calls(made, result.as_ref().err());
-        line.send(last).await;
+        match last {
+            Ok(last) => _ = line.send(last).await,
+            Err(problem) => line.fail(problem).await,
+        }
     }));
-    Ok(response)
+    opening.head().await
 }
 
 /// Returns the calls of all answers, and the reply that they come to, unless the client has left. The first is shown as it comes.

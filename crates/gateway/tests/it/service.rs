@@ -477,7 +477,9 @@ fn the_end_waits_for_streams_and_refuses_new_requests() {
     // Even on a busy machine a request is refused within this time; the service ends with the stream.
     let pause = std::time::Duration::from_secs(3);
     let server = Server::start([completion(r#"{"age": 34}"#).with_pause(pause)]).unwrap();
-    let mut gate = Gate::new(&openai(&server.url()));
+    let mut limits = super::support::limits();
+    limits.keep_alive = std::time::Duration::from_millis(1);
+    let mut gate = Gate::start(targets(&openai(&server.url())).with_limits(limits));
     let way = ways()[0];
     let mut socket = gate.connect();
     socket.write_all(&request(way.path, &[], way.body("primary", true).to_string().as_bytes())).unwrap();

@@ -324,9 +324,10 @@ fn calls_that_stay_wrong_are_the_protocols_error() {
             let got = protocol.gate(&server).post(protocol.path, &[], &protocol.body(stream));
             assert!(got.text().contains("$.age"), "{at}: {}", got.text());
             assert!(!got.text().contains("function_call"), "{at}: {}", got.text());
-            if stream {
+            // Before its first bytes, the error of a stream is a response.
+            if stream && !text.is_empty() {
                 assert_eq!(got.status, 200, "{at}");
-                assert_eq!(got.text().contains("I sa"), !text.is_empty(), "{at}: {}", got.text());
+                assert!(got.text().contains("I sa"), "{at}: {}", got.text());
                 assert!(
                     got.documents().last().unwrap().to_string().contains("error"),
                     "{at}: {}",

@@ -101,8 +101,21 @@ fn calls_that_stay_wrong_are_an_error_in_each_protocol() {
             let target = &protocols()[0];
             let server = Server::start([target.reply(false, text, &wrong, 90).0]).unwrap();
             let got = target.gate(&server).post(client.path, &[], &client.body(stream));
-            assert_eq!(got.status, if stream { 200 } else { 422 }, "{at}: {}", got.text());
+            assert_eq!(got.status, if text.is_empty() { 422 } else { 200 }, "{at}: {}", got.text());
             assert!(got.text().contains("$.age") && !got.text().contains("tool_use"), "{at}: {}", got.text());
+        }
+    }
+}
+
+/// Official clients repeat a request by its status and this header.
+#[test]
+fn a_stream_whose_target_has_no_time_has_the_status_of_that() {
+    for client in protocols() {
+        for target in protocols() {
+            let server = Server::start([Reply::status(429).with_header("retry-after", "7")]).unwrap();
+            let got = target.gate(&server).post(client.path, &[], &client.body(true));
+            let at = format!("{} to {}: {}", client.name, target.name, got.text());
+            assert_eq!((got.status, got.header("retry-after")), (429, Some("7")), "{at}");
         }
     }
 }
