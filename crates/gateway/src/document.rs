@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Error, Map, Number, Value};
 
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 
 /// The names of members whose values are schemas in one of the protocols. The schemas of a service are few, and most of the bytes of
 /// a short request.
@@ -39,6 +39,9 @@ const CLIENT_TOOLS: [&str; 10] = [
     "shell",
     "apply_patch",
 ];
+
+/// The maximum number of members of a request.
+const MAX_MEMBERS: usize = 1_000;
 
 /// The members of Ollama's `options` that bound the cost of a request or that the service acts on.
 const OPTIONS: [&str; 9] = [
@@ -227,6 +230,11 @@ impl<'t> Document<'t> {
         };
         if let Some(Node::Object(options)) = self.get(["options"]) {
             check("options.", options, &OPTIONS)?;
+        }
+        // Each is compared with all names, more than once.
+        if self.members.len() > MAX_MEMBERS {
+            let message = format!("a request has at most {MAX_MEMBERS} members");
+            return Err(Problem::new(Kind::TooLarge, message));
         }
         check("", &self.members, names)
     }

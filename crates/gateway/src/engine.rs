@@ -340,14 +340,13 @@ pub(crate) fn reply(want: &Want, results: &[Result<Outcome<Value>, Error>]) -> R
         Err(error) => error.calls().len(),
     };
     let calls = results.iter().map(made).sum();
-    let used = |result: &Result<Outcome<Value>, Error>| match result {
-        Ok(outcome) => outcome.usage,
-        Err(error) => error.usage(),
-    };
-    let usage = results.iter().map(used).sum();
-    let mut reply = Reply { trust, calls, usage, ..Reply::default() };
+    let mut reply = Reply { trust, calls, ..Reply::default() };
     for result in results {
-        let cost = result.as_ref().map_or_else(Error::cost, |outcome| outcome.cost);
+        let (usage, cost) = match result {
+            Ok(outcome) => (outcome.usage, outcome.cost),
+            Err(error) => (error.usage(), error.cost()),
+        };
+        reply.usage = reply.usage.plus(usage);
         reply.cost = reply.cost.plus(cost);
         reply.not_stated.extend(result.iter().flat_map(|outcome| outcome.not_stated.iter().cloned()));
         reply.warnings.extend(result.iter().flat_map(|outcome| outcome.warnings.iter().cloned()));

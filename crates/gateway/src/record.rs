@@ -341,7 +341,7 @@ impl Drop for Record {
 
 /// Returns the tokens of calls, and their cost.
 pub(crate) fn spent(shared: &Shared, made: &[Made]) -> (Usage, Cost) {
-    let usage = made.iter().map(|made| made.usage).sum();
+    let usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
     let cost = |made: &Made| {
         let target = shared.engine.names.targets().get(made.target);
         let price = target.and_then(|target| target.backend.price());

@@ -1,7 +1,8 @@
 //! Several tools as one contract: a call of one of them, or text.
 
 use formwork_core::{Message, Part, Role};
-use serde_json::{Map, Value, json};
+use formwork_keywords::parts_mut;
+use serde_json::{Value, json};
 
 use crate::ask::Tool;
 use crate::contracts::Schema;
@@ -95,34 +96,49 @@ pub(crate) fn choice(turn: &Value) -> Choice {
 
 /// Returns a schema whose internal references stay valid at `place` of a larger schema.
 fn moved(schema: &Value, place: &str) -> Value {
-    match schema {
-        Value::Object(members) => {
-            let mut out = Map::new();
-            for (name, value) in members {
-                let value = match (name.as_str(), value) {
-                    ("$ref", Value::String(to)) => match to.strip_prefix('#') {
-                        Some(pointer) if pointer.is_empty() || pointer.starts_with('/') => {
-                            Value::String(format!("{place}{pointer}"))
-                        }
-                        _ => value.clone(),
-                    },
-                    ("const" | "enum" | "default" | "examples", value) => value.clone(),
-                    // `$schema` applies to a whole document only, and this schema becomes a part of another.
-                    ("$schema", _) => continue,
-                    (_, value) => moved(value, place),
-                };
-                out.insert(name.clone(), value);
-            }
-            Value::Object(out)
+    let mut schema = schema.clone();
+    relocate(&mut schema, place);
+    schema
+}
+
+fn relocate(schema: &mut Value, place: &str) {
+    if let Some(members) = schema.as_object_mut() {
+        // `$schema` applies to a whole document only, and this schema becomes a part of another.
+        members.shift_remove("$schema");
+        if let Some(Value::String(to)) = members.get_mut("$ref")
+            && let Some(pointer) = to.strip_prefix('#')
+            && (pointer.is_empty() || pointer.starts_with('/'))
+        {
+            *to = format!("{place}{pointer}");
         }
-        Value::Array(items) => items.iter().map(|item| moved(item, place)).collect(),
-        other => other.clone(),
     }
+    parts_mut(schema).for_each(|part| relocate(part, place));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_property_may_have_the_name_of_a_keyword() {
+        let names = ["default", "enum", "const", "examples", "$schema", "$ref"];
+        let properties: serde_json::Map<_, _> =
+            names.iter().map(|name| ((*name).to_owned(), json!({"$ref": "#/$defs/n"}))).collect();
+        let parameters =
+            json!({"type": "object", "properties": properties, "$defs": {"n": {"type": "integer"}}});
+        let tool = |name: &str| Tool {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters: parameters.clone().into(),
+        };
+        let compiled = formwork_schema::compile(&schema(&[tool("a"), tool("b")], true, None)).unwrap();
+        for name in names {
+            for (value, is_valid) in [(json!(1), true), (json!("x"), false)] {
+                let answer = json!({"tool": "a", "arguments": {name: value}});
+                assert_eq!(compiled.is_valid(&answer), is_valid, "{answer}");
+            }
+        }
+    }
 
     #[test]
     fn references_of_a_tool_hold_within_the_turn() {

@@ -134,7 +134,7 @@ impl Error {
 
     /// Returns the tokens of all calls together.
     pub fn usage(&self) -> Usage {
-        self.0.calls.iter().map(|call| call.usage).sum()
+        self.0.calls.iter().fold(Usage::default(), |sum, call| sum.plus(call.usage))
     }
 
     /// Returns the cost of all calls together. The amount of money is `None` if the price of a call is not known.

@@ -1,5 +1,3 @@
-use std::iter::Sum;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -74,6 +72,10 @@ impl Usage {
         self
     }
 
+    const fn has_no_tokens(&self) -> bool {
+        self.input_tokens == 0 && self.output_tokens == 0
+    }
+
     /// Returns the sum of both; it is estimated if one of them is.
     ///
     /// ```
@@ -81,6 +83,9 @@ impl Usage {
     ///
     /// let sum = Usage::new(900, 40).plus(Usage::new(100, 60).with_cached(80));
     /// assert_eq!(sum, Usage::new(1_000, 100).with_cached(80));
+    /// let priced = Usage::new(10, 2).with_dollars(Some(0.25));
+    /// assert_eq!(Usage::default().plus(priced), priced);
+    /// assert_eq!(priced.plus(Usage::new(10, 2)).micro_usd, None);
     /// ```
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -89,9 +94,11 @@ impl Usage {
             cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
             written_tokens: self.written_tokens.saturating_add(other.written_tokens),
             written_hour_tokens: self.written_hour_tokens.saturating_add(other.written_hour_tokens),
-            // The sum of a reported cost and an unknown one is unknown.
+            // The sum of a reported cost and an unknown one is unknown, but a call without tokens costs nothing.
             micro_usd: match (self.micro_usd, other.micro_usd) {
                 (Some(one), Some(two)) => Some(one.saturating_add(two)),
+                (cost, None) if other.has_no_tokens() => cost,
+                (None, cost) if self.has_no_tokens() => cost,
                 _ => None,
             },
             reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
@@ -148,21 +155,6 @@ impl Usage {
             estimated: true,
             ..Self::default()
         }
-    }
-}
-
-/// Adds up usages; the cost is known if that of each is.
-///
-/// ```
-/// use formwork_core::Usage;
-///
-/// let priced = |dollars| Usage::new(10, 2).with_dollars(Some(dollars));
-/// let sum: Usage = [priced(0.25), priced(0.5)].into_iter().sum();
-/// assert_eq!(sum, Usage::new(20, 4).with_dollars(Some(0.75)));
-/// ```
-impl Sum for Usage {
-    fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
-        usages.reduce(Self::plus).unwrap_or_default()
     }
 }
 

@@ -45,13 +45,19 @@ fn named(zone: &str) -> &'static [i32] {
     }
 }
 
-/// Returns the zones that a text begins with, in minutes, and the text after them; `None` if it begins with no zone.
+/// Returns the zones that a text begins with, in minutes, and the text after them; `None` if it begins with no zone. Words such as `ist`,
+/// `est` and `et` are no zones: their names are in capitals.
 fn zones(text: &str) -> Option<(Vec<i32>, &str)> {
+    let is_near = !text.starts_with(char::is_whitespace);
     let text = text.trim_start();
     let (name, rest) = text.split_at(text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len()));
     let end = rest.find(|c| !matches!(c, '0'..='9' | ':' | '+' | '-')).unwrap_or(rest.len());
     let (shift, after) = rest.split_at(end);
-    let known = named(name);
+    let is_name = match name {
+        "Z" | "z" => is_near,
+        _ => !name.contains(char::is_lowercase) || matches!(name, "utc" | "gmt"),
+    };
+    let known = if is_name { named(name) } else { &[] };
     match offset(shift) {
         // An offset may follow the name of the zone that it is an offset of.
         Some(shift) if name.is_empty() || known == [0] => Some((vec![shift], after)),

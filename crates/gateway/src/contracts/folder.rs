@@ -57,15 +57,17 @@ impl Folder {
         let path = self.file(name).ok_or_else(|| ContractError::Unknown(self.names()))?;
         let metadata = fs::metadata(&path).map_err(|error| ContractError::Unusable(error.to_string()))?;
         let stamp = (metadata.modified().ok(), metadata.len());
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = read.get(&path).filter(|entry| entry.stamp == stamp) {
+        let known = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = known().get(&path).filter(|entry| entry.stamp == stamp) {
             return entry.contract.clone();
         }
+        // Other contracts are not held up by one that is compiled.
         let new = read_contract(&path).map(Arc::new).and_then(|new| {
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             let unusable = |problem: Problem| ContractError::Unusable(format!("{file}: {}", problem.message));
             engine.check(&Spec::from(&*new)).map_err(unusable).map(|()| new)
         });
+        let mut read = known();
         let known = read.get(&path);
         let last = known.and_then(|known| known.contract.clone().ok());
         let (contract, before, problem) = match (new, last) {

@@ -8,12 +8,17 @@ use serde_json::{Value, json};
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     bytes: Vec<u8>,
-    /// The number of bytes that were examined.
+    /// The number of bytes that were returned, and of those that were examined.
+    taken: usize,
     seen: usize,
+    /// Whether the beginning of an event was returned before its end came.
+    is_open: bool,
 }
 
 impl Events {
     pub(crate) fn push(&mut self, piece: &[u8]) {
+        self.bytes.drain(..self.taken);
+        (self.seen, self.taken) = (self.seen - self.taken, 0);
         self.bytes.extend_from_slice(piece);
     }
 
@@ -24,10 +29,10 @@ impl Events {
             self.bytes.get(self.seen..)?.iter().position(|byte| matches!(byte, b'\n' | b'\r'))
         {
             self.seen += at + 1;
-            if ends.iter().any(|end| self.bytes[..self.seen].ends_with(end)) {
-                let rest = self.bytes.split_off(self.seen);
-                self.seen = 0;
-                return Some(std::mem::replace(&mut self.bytes, rest));
+            let event = self.bytes.get(self.taken..self.seen).unwrap_or_default();
+            if ends.iter().any(|end| event.ends_with(end)) {
+                self.taken = self.seen;
+                return Some(event.to_vec());
             }
         }
         self.seen = self.bytes.len();
@@ -37,7 +42,8 @@ impl Events {
     /// Takes the next piece of a stream. Returns the events, or the lines, that are whole, and the beginning of one that is too long to keep.
     pub(crate) fn whole(&mut self, piece: Bytes, is_lines: bool) -> Bytes {
         let ends = ends(is_lines);
-        if self.bytes.is_empty() && ends.iter().any(|end| piece.ends_with(end)) {
+        if self.is_empty() && ends.iter().any(|end| piece.ends_with(end)) {
+            self.is_open = false;
             return piece;
         }
         self.push(&piece);
@@ -45,20 +51,35 @@ impl Events {
         let from = self.seen.saturating_sub(3);
         let new = self.bytes.get(from..).unwrap_or_default();
         let end = ends.iter().filter_map(|end| Some(from + memmem::rfind(new, end)? + end.len())).max();
-        let end = end.or((self.bytes.len() > MAX_EVENT).then_some(self.bytes.len())).unwrap_or(0);
-        let rest = self.bytes.split_off(end);
-        self.seen = rest.len();
-        std::mem::replace(&mut self.bytes, rest).into()
+        let is_long = self.bytes.len() > MAX_EVENT;
+        self.seen = self.bytes.len();
+        self.taken = end.unwrap_or(if is_long { self.seen } else { 0 });
+        if self.taken > 0 {
+            self.is_open = end.is_none();
+        }
+        Bytes::copy_from_slice(self.bytes.get(..self.taken).unwrap_or_default())
     }
 
     /// Returns whether there are no bytes of an event that is not whole.
     pub(crate) const fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.bytes.len() == self.taken
     }
 
     /// Returns the bytes after the last complete event.
-    pub(crate) fn rest(self) -> Vec<u8> {
-        self.bytes
+    pub(crate) fn rest(mut self) -> Vec<u8> {
+        self.bytes.split_off(self.taken)
+    }
+
+    /// Returns what stands before the error of a stream that was cut: an event that lacks its end alone, or the end of one whose beginning
+    /// was returned. A part of an event cannot be read.
+    pub(crate) fn cut(self, is_lines: bool) -> Vec<u8> {
+        let [end, ..] = ends(is_lines) else { return Vec::new() };
+        let is_open = self.is_open;
+        let rest = self.rest();
+        match !is_open && document(&rest).is_null() {
+            true => Vec::new(),
+            false => [rest.as_slice(), end].concat(),
+        }
     }
 }
 
@@ -72,12 +93,9 @@ const fn ends(is_lines: bool) -> &'static [&'static [u8]] {
 
 /// Returns the events of a whole body; its end ends the last one.
 pub(crate) fn split(bytes: &[u8], is_lines: bool) -> Vec<Vec<u8>> {
-    let (mut events, mut all) = (Events::default(), Vec::new());
-    // Small pieces, because what is left of one is moved for each event.
-    for piece in bytes.chunks(2_048) {
-        events.push(piece);
-        all.extend(std::iter::from_fn(|| events.next(is_lines)));
-    }
+    let mut events = Events::default();
+    events.push(bytes);
+    let mut all: Vec<_> = std::iter::from_fn(|| events.next(is_lines)).collect();
     all.extend(Some(events.rest()).filter(|rest| !rest.is_empty()));
     all
 }

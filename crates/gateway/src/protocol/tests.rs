@@ -330,6 +330,55 @@ fn a_turn_of_the_model_is_one_message_with_all_its_calls() {
     }
 }
 
+/// Ollama's results have the name of their tool, and no identifier.
+#[test]
+fn the_results_of_tools_of_one_name_belong_to_its_calls_in_order() {
+    let call = |name: &str| json!({"function": {"name": name, "arguments": {}}});
+    let result = |name: Option<&str>| json!({"role": "tool", "content": "7", "tool_name": name});
+    let turn = |names: &[&str]| {
+        let calls: Vec<_> = names.iter().map(|name| call(name)).collect();
+        json!({"role": "assistant", "content": "", "tool_calls": calls})
+    };
+    let user = json!({"role": "user", "content": "a"});
+    for (items, expected) in [
+        (
+            vec![user.clone(), turn(&["f", "f"]), result(Some("f")), result(Some("f"))],
+            vec!["call_1_0", "call_1_1"],
+        ),
+        (
+            vec![user.clone(), turn(&["f", "g"]), result(Some("g")), result(Some("f"))],
+            vec!["call_1_1", "call_1_0"],
+        ),
+        (vec![user.clone(), turn(&["f", "g"]), result(None), result(None)], vec!["call_1_0", "call_1_1"]),
+        (
+            vec![user, turn(&["f"]), result(Some("f")), turn(&["f"]), result(Some("f"))],
+            vec!["call_1_0", "call_3_0"],
+        ),
+    ] {
+        let items = Value::from(items);
+        let ask = ask(&OLLAMA, &dialogue(&OLLAMA, &items)).unwrap();
+        let parts = ask.messages.iter().flat_map(|message| &message.parts);
+        let ids: Vec<_> = parts
+            .filter_map(|part| match part {
+                Part::ToolResult { id, .. } => Some(id.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(ids, expected, "{items}");
+    }
+}
+
+#[test]
+fn a_request_has_a_bounded_number_of_members_and_a_dialogue() {
+    let mut body = dialogue(&OPENAI, &json!([{"role": "user", "content": "a"}]));
+    (0..1_000).for_each(|nth| body[format!("a{nth}")] = 0.into());
+    let text = body.to_string();
+    let problem = Document::read(&text).unwrap().check_case(OPENAI.fields).unwrap_err();
+    assert!(problem.message.contains("at most 1000 members"), "{}", problem.message);
+    let empty = ask(&RESPONSES, &dialogue(&RESPONSES, &json!([]))).unwrap_err();
+    assert_eq!(empty.param.as_deref(), Some("input"));
+}
+
 #[test]
 fn the_arguments_of_a_call_in_a_dialogue_are_an_object() {
     for (written, expected) in [

@@ -214,10 +214,14 @@ fn read(job: &mut Job, document: Document<'_>, headers: &HeaderMap) -> Result<Re
                 ask.want = ask.want.beside_tools(options.contract.is_some());
             }
             // Only tools are about no more than the model's own turn.
-            let is_kept = problem.param.as_deref().is_some_and(|name| KEPT_BY_VENDOR.contains(&name));
             let has_tools = matches!(ask.want, Want::Tools { format: None, .. } | Want::Call(_));
-            if is_kept && (!has_tools || options.contract.is_some()) {
-                return Err(problem);
+            let is_kept = |name: &&&str| protocol.own.0 == RawProtocol::Responses && !body[**name].is_null();
+            if let Some(name) = KEPT_BY_VENDOR.iter().find(is_kept)
+                && (!has_tools || options.contract.is_some())
+            {
+                let why =
+                    "is not supported beside a format or a contract: send the whole dialogue as `input`";
+                return Err(Problem::invalid(*name, format!("`{name}`: {why}")));
             }
             (ask, Some(problem))
         }

@@ -17,6 +17,7 @@ use futures_util::StreamExt as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::Shared;
 use super::asker::{Asker, Begun, answered};
@@ -127,8 +128,10 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let mut prompt = Extent::default();
     prompt.add(text.len() + spec.length());
     let cost = Cost { ask: &ask, prompt, given: None, is_run: true };
-    let Begun { shared, client, options, targets, mut record, id, turn, .. } =
+    let Begun { shared, client, mut options, targets, mut record, id, turn, until } =
         asker.begin(Some(&text), Some(cost)).await?;
+    // A part of the time may have passed in the queue.
+    options.bounds.deadline = Some(until.saturating_duration_since(Instant::now()));
     let ready = shared.engine.ready(&spec, &targets, sampling, options.bounds).await;
     let ready = record.checked(ready)?;
     shared.metrics.contract(ready.was_compiled);
@@ -183,7 +186,13 @@ fn limit(extract_request: &ExtractRequest, options: &mut Options) -> Result<(), 
         let own = Duration::from_secs_f64(seconds);
         options.bounds.deadline = Some(options.bounds.deadline.map_or(own, |header| header.min(own)));
     }
-    within("temperature", extract_request.temperature.map(|temperature| temperature + 1.0), 3.0).map(|_| ())
+    match extract_request.temperature {
+        Some(temperature) if !(0.0..=2.0).contains(&temperature) => {
+            let message = "`temperature`: expected a number from 0 to 2";
+            Err(Problem::invalid("temperature", message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the body of a result, or the problem of one without a value.

@@ -106,7 +106,10 @@ impl Once {
     ) -> Result<(Arc<Entry>, Option<Place>), Problem> {
         let mut kept = self.kept();
         kept.clean(now);
-        if let Some(entry) = kept.entries.get(name) {
+        // Without a sender and an answer, the request ended in a panic.
+        let is_there =
+            |entry: &&Arc<Entry>| entry.answer.borrow().is_some() || entry.answer.has_changed().is_ok();
+        if let Some(entry) = kept.entries.get(name).filter(is_there) {
             if entry.request != request {
                 let message = "the idempotency key was used for another request in the last 10 minutes: choose a new one";
                 return Err(Problem::invalid(KEY, message));
@@ -224,6 +227,16 @@ mod tests {
             once.kept().remove(&name, &entry);
         }
         place.is_none()
+    }
+
+    #[test]
+    fn a_request_that_ended_without_a_response_can_be_made_again() {
+        let (once, now) = (Once::default(), Instant::now());
+        let name = (None, "a".to_owned());
+        let (_, place) = once.entry(&name, [0; 32], now).unwrap();
+        assert!(once.entry(&name, [0; 32], now).unwrap().1.is_none(), "it is awaited");
+        drop(place);
+        assert!(once.entry(&name, [0; 32], now).unwrap().1.is_some());
     }
 
     #[test]

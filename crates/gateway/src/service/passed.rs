@@ -18,7 +18,7 @@ use crate::document::Extent;
 use crate::failover::{answered, first};
 use crate::pass::{self, Pass};
 use crate::problem::{Kind, Problem};
-use crate::protocol::events::{Events, document, split, without_usage};
+use crate::protocol::events::{Events, split, without_usage};
 use crate::protocol::{self, EVENTS, LINES, written};
 use crate::record::{Record, left};
 
@@ -183,14 +183,10 @@ impl Passed {
 
     /// Notes why the body is not whole, and ends it. Returns the last event of a stream, which tells the client.
     fn fails(&mut self, problem: Problem) -> Option<Bytes> {
-        let mut last = std::mem::take(&mut self.events).rest();
+        let events = std::mem::take(&mut self.events);
         let last = self.stream.take().map(|(protocol, media)| {
             self.body = formwork_wire::Body::new(futures_util::stream::empty());
-            // Of a document that is whole, the end alone is lost.
-            match document(&last).is_null() {
-                true => last.clear(),
-                false => last.extend_from_slice(if media == LINES { b"\n" } else { b"\n\n" }),
-            }
+            let mut last = events.cut(media == LINES);
             last.extend_from_slice(&written(&[(protocol.problem)(&problem)], media));
             self.held.redacted(last.into())
         });

@@ -1042,6 +1042,7 @@ fn a_dialogue_that_the_vendor_keeps_is_refused_for_documents() {
     for (more, headers) in [
         (json!({"text": format}), vec![]),
         (json!({"text": format, "tools": protocol.body(false)["tools"]}), vec![]),
+        (json!({"text": format, "top_k": 5}), vec![]),
         (json!({}), vec![("x-formwork-contract", "person")]),
         (json!({"tools": protocol.body(false)["tools"]}), vec![("x-formwork-contract", "person")]),
     ] {

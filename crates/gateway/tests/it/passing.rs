@@ -330,6 +330,20 @@ fn a_stream_that_is_cut_within_an_event_has_whole_events_and_an_error() {
     }
 }
 
+/// The beginning of such an event was passed on, and an error behind it would be a part of it.
+#[test]
+fn the_error_after_a_long_event_that_is_cut_can_be_read() {
+    let pieces = ["data: {\"a\":\"".to_owned(), "x".repeat(5 << 20)];
+    let reply = Reply::pieces(pieces).with_header("content-type", "text/event-stream");
+    let server = Server::start([reply]).unwrap();
+    let gate = Gate::new(&section("primary", "openai", &server.url()));
+    let [(_, path, _, _, mut body), ..] = plain();
+    (body["model"], body["stream"]) = ("primary".into(), true.into());
+    let text = gate.post(path, &[], &body).text();
+    let (long, error) = text.split_once("\n\n").unwrap();
+    assert!(long.len() > 5 << 20 && error.starts_with("data: {\"error\""), "{error:.200}");
+}
+
 #[test]
 fn the_callers_trace_goes_on_to_the_target() {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -408,7 +408,7 @@ impl Run {
     }
 
     fn usage(&self) -> Usage {
-        self.ledger.iter().map(|call| call.usage).sum()
+        self.ledger.iter().fold(Usage::default(), |sum, call| sum.plus(call.usage))
     }
 
     const fn next_id(&mut self) -> CallId {

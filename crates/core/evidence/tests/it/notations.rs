@@ -90,6 +90,12 @@ fn a_time_stands_beside_its_date() {
         ("Date: 5 March 2024\nTime: 14:30:15", "2024-03-05T14:30:15Z", "5 March 2024"),
         ("Date: 5 March 2024\nTime: 14:30:15", "2024-03-05T14:30:16Z", ""),
         ("Date: 5 March 2024\n\nA\nB\nTime: 14:30", "2024-03-05T14:30:00Z", ""),
+        // Words that are zones in capitals.
+        ("am 5. März 2024 um 14:30 ist der Termin", "2024-03-05T14:30:00Z", "5. März 2024 um 14:30"),
+        ("le 5 mars 2024 à 14:30 est prévue", "2024-03-05T14:30:00Z", "5 mars 2024 à 14:30"),
+        ("on 5 March 2024 at 14:30 z. B.", "2024-03-05T14:30:00+05:00", "5 March 2024 at 14:30"),
+        ("on 5 March 2024 at 14:30 EST", "2024-03-05T14:30:00Z", ""),
+        ("on 5 March 2024 at 14:30 utc", "2024-03-05T15:30:00+01:00", "5 March 2024 at 14:30"),
         ("le 5 mars 2024 à 14h30", "2024-03-05T14:30:00", "5 mars 2024 à 14h30"),
         ("le 5 mars 2024 à 14 h 30 min", "2024-03-05T14:30:00", "5 mars 2024 à 14 h 30 min"),
         ("le 5 mars 2024 à 14h30", "2024-03-05T14:00:00", ""),

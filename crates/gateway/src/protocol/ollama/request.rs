@@ -126,15 +126,22 @@ fn message<'t>(
     let role = parts::role(&mut fields, &["system", "user", "assistant", "tool"])?;
     let text = fields.text("content")?.unwrap_or_default();
     if role == Role::Tool {
-        // Ollama's tool results have the tool's name in place of an id, and belong to its last call.
+        // Ollama's tool results have the tool's name in place of an id, and stand in the order of the calls of the last turn.
         let name = fields.text("tool_name")?.or(fields.text("name")?);
-        let calls = before.iter().rev().flat_map(|message| message.parts.iter().rev());
-        let called = calls.filter_map(|part| match part {
+        let is_call = |part: &Part| matches!(part, Part::ToolCall { .. });
+        let turn = before.iter().rposition(|message| message.parts.iter().any(is_call)).unwrap_or_default();
+        let (calls, results) = before.get(turn..).and_then(<[_]>::split_first).unzip();
+        let results: Vec<_> = results.into_iter().flatten().flat_map(|message| &message.parts).collect();
+        let is_answered =
+            |call: &str| results.iter().any(|part| matches!(part, Part::ToolResult { id, .. } if id == call));
+        let called = calls.into_iter().flat_map(|message| &message.parts).filter_map(|part| match part {
             Part::ToolCall { id, name, .. } => Some((id, name)),
             _ => None,
         });
-        let id = called.into_iter().find(|(_, called)| name.as_ref().is_none_or(|name| name == *called));
-        let id = fields.text("tool_call_id")?.or(id.map(|(id, _)| id.clone())).unwrap_or_default();
+        let called = called.filter(|(_, called)| name.as_ref().is_none_or(|name| name == *called));
+        let called: Vec<_> = called.map(|(id, _)| id).collect();
+        let id = called.iter().find(|id| !is_answered(id)).or(called.last()).map(|id| (*id).clone());
+        let id = fields.text("tool_call_id")?.or(id).unwrap_or_default();
         return Ok(Message { role, parts: vec![Part::ToolResult { id, text }] });
     }
     let mut parts = Vec::new();

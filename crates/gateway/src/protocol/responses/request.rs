@@ -49,6 +49,9 @@ pub(super) fn ask(body: Document<'_>, known: &Known) -> Result<Ask, Problem> {
             None => messages.push(item),
         }
     }
+    if messages.iter().all(|message| message.role == Role::System) {
+        return Err(body.refuse("input", "is empty"));
+    }
     let mut settings = Settings::default();
     for (name, setting) in SETTINGS {
         body.setting(&mut settings, name, setting);
