@@ -114,11 +114,13 @@ impl Members {
         self.extra.is_empty() && self.settings.is_empty()
     }
 
-    /// Adds these members to a body. Settings of tools are left out of a body without tools, which servers refuse.
+    /// Adds these members to a body. Settings of tools are left out where the model may call none, because servers refuse them there:
+    /// in a body without tools, and beside Anthropic's choice `none`, which has no other members.
     pub(crate) fn write(&self, body: &mut Map<String, Value>) {
-        let has_tools = body.contains_key("tools");
+        let is_none = |choice: &Value| choice == "none" || choice["type"] == "none";
+        let may_call = body.contains_key("tools") && !body.get("tool_choice").is_some_and(is_none);
         let is_of_tools = |name: &str| matches!(name, "tool_choice" | "parallel_tool_calls");
-        let settings = self.settings.iter().filter(|(name, _)| has_tools || !is_of_tools(name));
+        let settings = self.settings.iter().filter(|(name, _)| may_call || !is_of_tools(name));
         add(body, &settings.map(|(name, value)| (name.clone(), value.clone())).collect());
         merge(body, &self.extra);
     }

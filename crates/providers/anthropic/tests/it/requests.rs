@@ -2,7 +2,7 @@
 
 use formwork_anthropic::{Anthropic, DEFAULT_MAX_TOKENS, Mode, Thinking};
 use formwork_core::{
-    Capabilities, Enforcement, FaultKind, Message, ModelSettings, Part, Role, Sampling, Tool,
+    Capabilities, Enforcement, FaultKind, Message, ModelSettings, Original, Part, Role, Sampling, Tool,
 };
 use formwork_wire::Wire;
 use serde_json::{Map, Value, json};
@@ -94,6 +94,40 @@ fn a_call_of_a_tool_is_required_unless_the_model_thinks() {
     let settings = ModelSettings { reasoning_tokens: Some(2_000), ..ModelSettings::default() };
     let thinking = with(required, |call| call.settings = Some(settings.into()));
     assert_eq!(sent(&wire(), &thinking)["tool_choice"], Value::Null);
+}
+
+#[test]
+fn parallel_calls_are_a_member_of_every_choice_that_allows_a_call() {
+    let tool =
+        Tool { name: "look".into(), description: String::new(), parameters: json!({"type": "object"}) };
+    let called = Part::ToolCall { id: "1".into(), name: "look".into(), arguments: json!({}) };
+    let called = Message { role: Role::Assistant, parts: vec![called] };
+    let plain = call(Enforcement::None);
+    let offered = with(plain.clone(), |call| call.tools = vec![tool]);
+    let required = offered.clone().with_required_tool();
+    let ended = with(plain.clone(), |call| call.messages.push(called.into()));
+    for parallel in [false, true] {
+        let settings = ModelSettings { parallel_tools: Some(parallel), ..ModelSettings::default() };
+        let of_configuration = wire().with_settings(&settings);
+        for (call, expected) in [
+            (&plain, Value::Null),
+            (&ended, json!({"type": "none"})),
+            (&offered, json!({"type": "auto", "disable_parallel_tool_use": !parallel})),
+            (&required, json!({"type": "any", "disable_parallel_tool_use": !parallel})),
+            // The document is the input of one call.
+            (
+                &call(Enforcement::Tool),
+                json!({"type": "tool", "name": TOOL, "disable_parallel_tool_use": true}),
+            ),
+        ] {
+            let of_call = with(call.clone(), |call| call.settings = Some(settings.clone().into()));
+            for (wire, call) in
+                [(&of_configuration, call), (&wire().with_settings(&ModelSettings::default()), &of_call)]
+            {
+                assert_eq!(sent(wire, call)["tool_choice"], expected, "{parallel}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -241,5 +275,33 @@ fn images_and_tools_are_blocks_and_thoughts_are_left_out() {
         let call =
             with(call(Enforcement::None), |call| call.messages = shared([part(role, vec![misplaced])]));
         assert_eq!(wire().encode(&call).unwrap_err().kind, FaultKind::BadRequest);
+    }
+}
+
+#[test]
+fn a_call_and_its_result_have_one_valid_identifier() {
+    let ids = ["functions.f:0", "a.b", "a:b", "a_b", "toolu_01-x", ""];
+    let part = |role: Role, parts: Vec<Part>| Message { role, parts };
+    let called = |id: &str| Part::ToolCall { id: id.into(), name: "look".into(), arguments: json!({}) };
+    let result = |id: &str| Part::ToolResult { id: id.into(), text: "a dog".into() };
+    let results = part(Role::Tool, ids.map(result).to_vec());
+    // The turn as another server with this API sent it has the same identifiers.
+    let original = ids.map(|id| json!({"type": "tool_use", "id": id, "name": "look", "input": {}}));
+    let original = Part::Original(Original::new("anthropic", json!(original), ids));
+    for turn in [ids.map(called).to_vec(), vec![original]] {
+        let messages = [Message::user("look"), part(Role::Assistant, turn), results.clone()];
+        let body = sent(&wire(), &with(call(Enforcement::None), |call| call.messages = shared(messages)));
+        let all = |turn: usize, member: &str| -> Vec<String> {
+            let blocks = body["messages"][turn]["content"].as_array().unwrap().iter();
+            blocks.map(|block| block[member].as_str().unwrap().to_owned()).collect()
+        };
+        let mut written = all(1, "id");
+        assert_eq!(written, all(2, "tool_use_id"));
+        assert_eq!(written[3..5], ids[3..5], "valid identifiers stay");
+        let is_safe = |letter: u8| letter.is_ascii_alphanumeric() || b"_-".contains(&letter);
+        assert!(written.iter().all(|id| !id.is_empty() && id.bytes().all(is_safe)), "{written:?}");
+        written.sort_unstable();
+        written.dedup();
+        assert_eq!(written.len(), ids.len(), "{written:?}");
     }
 }
