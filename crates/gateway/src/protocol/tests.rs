@@ -371,3 +371,19 @@ fn the_end_and_an_error_are_found_in_any_chunking() {
         }
     }
 }
+
+#[test]
+fn the_calls_of_a_stream_are_told_apart_by_index_and_identifier() {
+    let piece = |index: u32, id: Value, name: Value, arguments: &str| json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}});
+    let (none, f) = (Value::Null, json!("f"));
+    for (pieces, expected) in [
+        (vec![piece(0, json!("a"), f.clone(), "{}"), piece(1, json!("b"), f.clone(), "{}")], "f({})\nf({})"),
+        (vec![piece(0, json!("a"), f.clone(), "{}"), piece(0, json!("b"), f.clone(), "{}")], "f({})\nf({})"),
+        (vec![piece(0, json!("a"), f.clone(), "{"), piece(0, none.clone(), none.clone(), "}")], "f({})"),
+        (vec![piece(0, json!("a"), f.clone(), "{"), piece(0, json!("a"), f, "}")], "f({})"),
+    ] {
+        let event = |piece| format!("data: {}\n\n", json!({"choices": [{"delta": {"tool_calls": [piece]}}]}));
+        let stream: String = pieces.into_iter().map(event).collect();
+        assert_eq!(OPENAI.turn_of(stream.as_bytes(), true).written().unwrap(), expected, "{stream}");
+    }
+}

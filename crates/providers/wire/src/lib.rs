@@ -61,7 +61,7 @@ pub use http_provider::Http;
 pub use request_info::RequestInfo;
 pub use settings::{Members, merge};
 pub use token::TokenShape;
-pub use tool_input::{CallShape, FunctionShape, ToolInput};
+pub use tool_input::{CallPieces, CallShape, FunctionShape, ToolInput};
 pub use transport::{Body, Chunks, SharedTransport, Transport};
 pub use wire::{Auth, Wire};
 
