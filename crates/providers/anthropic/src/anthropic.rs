@@ -38,12 +38,16 @@ pub struct Anthropic {
     pub(crate) extra: Members,
 }
 
+/// The API refuses a higher temperature.
+const MAX_TEMPERATURE: f64 = 1.0;
+
 impl Anthropic {
     /// Returns the codec for `model`, for example `claude-sonnet-4-6`.
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_tools()
             .with_required_tools()
+            .with_max_temperature(MAX_TEMPERATURE)
             .with_dialect("anthropic")
             .with_dialect("prompt");
         Self {
@@ -66,6 +70,7 @@ impl Anthropic {
     /// `temperature` and `top_p` are switched off again while thinking is on, because the API refuses the combination.
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
+        self.capabilities.max_temperature.get_or_insert(MAX_TEMPERATURE);
         self.without_refused_sampling()
     }
 

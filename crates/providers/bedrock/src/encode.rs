@@ -38,9 +38,10 @@ fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
         body.insert("system".to_owned(), Value::Array(system));
     }
     let limit = call.max_tokens.or(wire.capabilities.default_max_tokens);
+    let temperature = call.sampling.temperature.filter(|it| wire.capabilities.takes_temperature(*it));
     let inference = [
         ("maxTokens", limit.map(Value::from)),
-        ("temperature", call.sampling.temperature.filter(|_| wire.capabilities.temperature).map(Value::from)),
+        ("temperature", temperature.map(Value::from)),
         ("topP", call.sampling.top_p.filter(|_| wire.capabilities.top_p).map(Value::from)),
     ];
     let inference: Map<String, Value> =
@@ -188,9 +189,20 @@ fn encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use formwork_core::{Lowered, Original, Tool};
+    use formwork_core::{Lowered, Original, Sampling, Tool};
 
     use super::*;
+
+    #[test]
+    fn a_temperature_above_that_of_the_api_is_not_sent() {
+        for (temperature, is_sent) in [(0.0, true), (1.0, true), (1.5, false)] {
+            let sampling = Sampling::default().with_temperature(temperature);
+            let call = Call::new([Message::user("Look.")], Lowered::default()).with_sampling(sampling);
+            let body = body(&Bedrock::new("m"), &call).unwrap();
+            let sent = body["inferenceConfig"]["temperature"].as_f64();
+            assert_eq!(sent, is_sent.then_some(temperature));
+        }
+    }
 
     #[test]
     fn a_call_and_its_result_have_one_valid_identifier() {

@@ -187,6 +187,23 @@ fn thinking_effort_and_sampling_are_sent_where_the_api_takes_them_together() {
     assert_eq!((&body["metadata"]["user_id"], &body["stream"]), (&json!("u"), &json!(false)));
 }
 
+#[test]
+fn a_temperature_above_that_of_the_api_is_not_sent() {
+    let takes_it = Capabilities::new(Enforcement::None).with_temperature();
+    let limited = wire().with_capabilities(takes_it.clone().with_max_temperature(0.5));
+    for (wire, temperature, is_sent) in [
+        (wire().with_capabilities(takes_it.clone()), 0.0, true),
+        (wire().with_capabilities(takes_it.clone()), 1.0, true),
+        (wire().with_capabilities(takes_it), 1.2, false),
+        (limited, 0.7, false),
+    ] {
+        assert_eq!(wire.capabilities().takes_temperature(temperature), is_sent);
+        let sampling = Sampling::default().with_temperature(temperature);
+        let body = sent(&wire, &with(call(Enforcement::None), |call| call.sampling = sampling));
+        assert_eq!(body["temperature"].as_f64(), is_sent.then_some(temperature));
+    }
+}
+
 /// Roles and texts of the encoded dialogue, system first.
 fn dialogue(messages: Vec<Message>) -> Vec<(String, Vec<String>)> {
     let body = sent(&wire(), &with(call(Enforcement::None), |call| call.messages = shared(messages)));
