@@ -97,6 +97,38 @@ fn a_call_of_a_tool_is_required_unless_the_model_thinks() {
 }
 
 #[test]
+fn an_effort_is_sent_to_models_that_have_it() {
+    let all = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+    for (model, levels) in [
+        ("claude-3-7-sonnet-20250219", &[][..]),
+        ("claude-opus-4-20250514", &[]),
+        ("claude-opus-4-1", &[]),
+        ("claude-sonnet-4-5-20250929", &[]),
+        ("claude-haiku-4-5@20251001", &[]),
+        ("claude-opus-4-5-20251101", &["low", "medium", "high"]),
+        ("claude-sonnet-4-6", &["low", "medium", "high", "max"]),
+        ("claude-opus-4-6", &["low", "medium", "high", "max"]),
+        ("claude-opus-4-7", &["low", "medium", "high", "xhigh", "max"]),
+        ("claude-sonnet-5", &["low", "medium", "high", "xhigh", "max"]),
+        ("claude-test", &["low", "medium", "high", "xhigh", "max"]),
+        ("kimi-k2", &["low", "medium", "high", "xhigh", "max"]),
+    ] {
+        for effort in all {
+            let settings: ModelSettings =
+                serde_json::from_value(json!({"effort": effort, "user": "u"})).unwrap();
+            let wire = Anthropic::new(model).with_settings(&settings);
+            let body = sent(&wire, &call(Enforcement::None));
+            let expected = if levels.contains(&effort) { json!(effort) } else { Value::Null };
+            assert_eq!(body["output_config"]["effort"], expected, "{model} {effort}");
+            assert_eq!(body["thinking"]["type"] == "disabled", effort == "none", "{model} {effort}");
+            let is_taken = effort == "none" || levels.contains(&effort);
+            assert_eq!(wire.capabilities().ignored_settings.is_empty(), is_taken, "{model} {effort}");
+            assert_eq!(body["metadata"]["user_id"], "u");
+        }
+    }
+}
+
+#[test]
 fn parallel_calls_are_a_member_of_every_choice_that_allows_a_call() {
     let tool =
         Tool { name: "look".into(), description: String::new(), parameters: json!({"type": "object"}) };
