@@ -67,7 +67,6 @@ GEMINI = {
     'effort="none"': {"thinking_config": {"thinking_budget": 0}},
     'effort="minimal"': {"thinking_config": {"thinking_level": "minimal"}},
     'effort="low"': {"thinking_config": {"thinking_level": "low"}},
-    'effort="xhigh"': {"thinking_config": {"thinking_level": "xhigh"}},
     "reasoning_tokens=2048": {"thinking_config": {"thinking_budget": 2048}},
     'service_tier="flex"': {"service_tier": "flex"},
     'stop=["END"]': {"stop_sequences": ["END"]},
@@ -82,7 +81,7 @@ VERTEX = {name: value for name, value in GEMINI.items() if name != 'service_tier
 VERTEX |= {'metadata={"job": "a"}': {"labels": {"job": "a"}}}
 OLLAMA = {
     'effort="none"': {"think": False},
-    'effort="low"': {"think": "low"},
+    'effort="low"': {"think": True},
     'stop=["END"]': {"options": {"stop": ["END"]}},
     "seed=7": {"options": {"seed": 7}},
     "top_p=0.9": {"options": {"top_p": 0.9}},
@@ -156,7 +155,7 @@ def clients(url):
                               aws_access_key_id="a", aws_secret_access_key="s")
     user = [{"role": "user", "content": "x"}]
     chat = lambda **more: of_openai.chat.completions.create(model="m", messages=user, **more)
-    google = lambda client: lambda **more: client.models.generate_content(model="gemini-2.5-flash", contents="x", config=more)
+    google = lambda client: lambda **more: client.models.generate_content(model="gemini-3.5-flash", contents="x", config=more)
     return {
         "openai/chat": (chat, CHAT),
         "openai/compatible": (chat, COMPATIBLE),

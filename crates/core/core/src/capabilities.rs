@@ -29,7 +29,7 @@ pub enum Enforcement {
 /// let capabilities = Capabilities::new(Enforcement::Schema).with_temperature().with_seed().with_context_tokens(8192);
 /// assert!(capabilities.temperature && !capabilities.top_p);
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 #[must_use]
 pub struct Capabilities {
@@ -41,6 +41,9 @@ pub struct Capabilities {
     pub dialects: Vec<String>,
     /// Whether it supports a temperature.
     pub temperature: bool,
+    /// The highest temperature that it supports (default: any). A higher one is not sent, like every parameter that it lacks.
+    #[serde(skip)]
+    pub max_temperature: Option<f64>,
     /// Whether it supports a nucleus (top-p) threshold.
     pub top_p: bool,
     /// Whether it supports a seed.
@@ -101,6 +104,18 @@ impl Capabilities {
         Self { enforcement, ..Self::default() }
     }
 
+    /// Returns whether the provider supports this temperature.
+    ///
+    /// ```
+    /// use formwork_core::{Capabilities, Enforcement};
+    ///
+    /// let capabilities = Capabilities::new(Enforcement::Schema).with_temperature().with_max_temperature(1.0);
+    /// assert!(capabilities.takes_temperature(1.0) && !capabilities.takes_temperature(1.5));
+    /// ```
+    pub fn takes_temperature(&self, temperature: f64) -> bool {
+        self.temperature && self.max_temperature.is_none_or(|max| temperature <= max)
+    }
+
     /// Adds a dialect of JSON Schema, after those that were added before (default: none).
     pub fn with_dialect(mut self, name: impl Into<String>) -> Self {
         self.dialects.push(name.into());
@@ -110,6 +125,8 @@ impl Capabilities {
     crate::setters! {
         /// Promises support for a temperature (default: calls have none).
         pub const fn with_temperature(temperature = true);
+        /// Limits the temperatures that it supports (default: any).
+        pub const fn with_max_temperature(Some(max_temperature): f64);
         /// Promises support for top-p (default: calls have none).
         pub const fn with_top_p(top_p = true);
         /// Promises support for a seed (default: calls have no seed).

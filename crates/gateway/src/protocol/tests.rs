@@ -475,6 +475,9 @@ fn calls_at_one_position_are_several_if_their_identifiers_differ() {
             ],
             "f({})\ng({})",
         ),
+        // Older versions of vLLM have another identifier in every piece, and some servers repeat the name.
+        (vec![piece(Some(0), Some("a"), Some("f"), "{"), piece(Some(0), Some("x"), None, "}")], "f({})"),
+        (vec![piece(Some(0), Some("a"), Some("f"), "{"), piece(Some(0), Some("a"), Some("f"), "}")], "f({})"),
         // The same identifier in every piece is one call.
         (vec![piece(Some(0), Some("a"), Some("f"), "{"), piece(Some(0), Some("a"), None, "}")], "f({})"),
         (

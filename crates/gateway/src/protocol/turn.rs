@@ -1,11 +1,13 @@
 //! The model's turns: which tools are called, and what is said, in the words of no protocol.
 
+use formwork_wire::CallPieces;
 use serde_json::{Value, json};
 
 /// A turn of the model, as far as it was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) calls: Vec<Called>,
+    pieces: CallPieces<(u64, u64)>,
     /// The texts of the answers, with the number of each.
     pub(crate) texts: Vec<(u64, String)>,
     /// Whether the token limit ended it, or the model refused: its calls, if any, are not meant to be carried out.
@@ -17,10 +19,8 @@ pub(crate) struct Turn {
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Called {
-    /// The position that pieces of a stream have in common.
-    key: (u64, u64),
-    /// Its identifier, where pieces have one.
-    id: String,
+    /// The number of the answer that it is a part of.
+    pub(crate) answer: u64,
     pub(crate) name: String,
     /// A JSON document, if the model wrote one.
     pub(crate) arguments: String,
@@ -38,14 +38,14 @@ impl Turn {
         calls: impl Iterator<Item = (&'c str, &'c str)>,
         is_whole: bool,
     ) -> Self {
-        let called = |(nth, (name, arguments)): (usize, (&str, &str))| Called {
-            key: (0, nth as u64),
-            id: String::new(),
+        let called = |(name, arguments): (&str, &str)| Called {
+            answer: 0,
             name: name.to_owned(),
             arguments: arguments.to_owned(),
         };
         Self {
-            calls: calls.enumerate().map(called).collect(),
+            calls: calls.map(called).collect(),
+            pieces: CallPieces::default(),
             texts: vec![(0, text.to_owned())],
             is_unfinished: !is_whole,
             unfinished: Vec::new(),
@@ -60,7 +60,7 @@ impl Turn {
     /// Returns the numbers of the answers that are finished.
     pub(crate) fn answers(&self) -> impl Iterator<Item = u64> {
         let mut all: Vec<u64> = self.texts.iter().map(|(answer, _)| *answer).collect();
-        all.extend(self.calls.iter().map(|call| call.key.0));
+        all.extend(self.calls.iter().map(|call| call.answer));
         if all.is_empty() && self.unfinished.is_empty() {
             all.push(0);
         }
@@ -82,22 +82,18 @@ impl Turn {
         self.texts.iter().find(|(number, _)| *number == answer).map_or("", |(_, text)| text)
     }
 
-    /// Returns the last call of a position, which is added if it is new: some servers have several calls at one position, which differ in
-    /// their identifiers.
-    pub(super) fn called(&mut self, key: (u64, u64), id: &str) -> &mut Called {
-        let is_it = |call: &Called| id.is_empty() || call.id.is_empty() || call.id == id;
-        let known = self.calls.iter().rposition(|call| call.key == key);
-        let known = known.filter(|nth| self.calls.get(*nth).is_some_and(is_it));
-        let nth = known.unwrap_or_else(|| {
-            let call = Called { key, id: String::new(), name: String::new(), arguments: String::new() };
-            self.calls.push(call);
-            self.calls.len() - 1
-        });
-        let call = &mut self.calls[nth];
-        if call.id.is_empty() {
-            id.clone_into(&mut call.id);
+    /// Returns the call at a position of an answer, which is added if it is new.
+    pub(super) fn called(&mut self, key: (u64, u64)) -> &mut Called {
+        self.called_by(key, "", false)
+    }
+
+    /// Returns the call that a [piece](CallPieces) of an answer belongs to, which is added if it is new.
+    pub(super) fn called_by(&mut self, key: (u64, u64), id: &str, is_named: bool) -> &mut Called {
+        let nth = self.pieces.position(key, id, is_named);
+        if nth == self.calls.len() {
+            self.calls.push(Called { answer: key.0, name: String::new(), arguments: String::new() });
         }
-        call
+        &mut self.calls[nth]
     }
 
     /// Adds a piece to the text of an answer: a text, or a list of parts, of which thoughts are no text.
@@ -110,13 +106,6 @@ impl Turn {
             Some((_, known)) => known.push_str(text),
             None => self.texts.push((answer, text.to_owned())),
         }
-    }
-}
-
-impl Called {
-    /// Returns the number of the answer that it is a part of.
-    pub(crate) const fn answer(&self) -> u64 {
-        self.key.0
     }
 }
 

@@ -196,15 +196,15 @@ impl Job {
     /// Adds the parameters of sampling and the settings that a target of the request does not take.
     fn note_ignored(&mut self) {
         let engine = &self.shared.engine;
-        let lacks = |has: fn(&Capabilities) -> bool| {
+        let lacks = |has: &dyn Fn(&Capabilities) -> bool| {
             engine.targets(&self.targets).any(|target| !has(target.backend.capabilities()))
         };
         let Sampling { temperature, top_p, seed, .. } = self.ask.sampling;
         let at = self.protocol.sampling_at;
         for (name, is_ignored) in [
-            ("temperature", temperature.is_some() && lacks(|promised| promised.temperature)),
-            ("top_p", top_p.is_some() && lacks(|promised| promised.top_p)),
-            ("seed", seed.is_some() && lacks(|promised| promised.seed)),
+            ("temperature", temperature.is_some_and(|it| lacks(&|promised| promised.takes_temperature(it)))),
+            ("top_p", top_p.is_some() && lacks(&|promised| promised.top_p)),
+            ("seed", seed.is_some() && lacks(&|promised| promised.seed)),
         ] {
             if is_ignored {
                 self.unsent.push(format!("{at}{name}"));

@@ -175,7 +175,7 @@ impl Judge {
             }
         };
         for answer in turn.answers() {
-            let mut calls = turn.calls.iter().filter(|call| call.answer() == answer).peekable();
+            let mut calls = turn.calls.iter().filter(|call| call.answer == answer).peekable();
             if calls.peek().is_none() {
                 uncalled = uncalled.or(self.is_required.then(|| turn.text(answer)));
                 match self.text(turn.text(answer), level) {

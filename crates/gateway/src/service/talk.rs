@@ -386,7 +386,7 @@ impl OpenCall<'_> {
         let own = ask.settings.values.sampling();
         let mut sampling = CallSampling::default();
         sampling.temperature =
-            ask.sampling.temperature.or(defaults.temperature).filter(|_| promised.temperature);
+            ask.sampling.temperature.or(defaults.temperature).filter(|it| promised.takes_temperature(*it));
         sampling.top_p = ask.sampling.top_p.filter(|_| promised.top_p);
         sampling.frequency_penalty = own.frequency_penalty.filter(|_| promised.frequency_penalty);
         let seed = ask.sampling.seed.filter(|_| promised.seed);

@@ -206,6 +206,27 @@ fn each_of_several_answers_is_one_of_its_own_in_streams_too() {
 }
 
 #[test]
+fn a_temperature_that_a_target_does_not_take_is_named_and_not_sent() {
+    let messages = json!([{"role": "user", "content": "Maria, 34"}]);
+    let schema = json!({"name": "person", "schema": super::support::schema()});
+    let format = json!({"type": "json_schema", "json_schema": schema});
+    for more in [json!({}), json!({"response_format": format})] {
+        for (temperature, is_taken) in [(0.0, true), (0.3, true), (1.0, true), (1.5, false), (2.0, false)] {
+            let mut body = json!({"model": "primary", "messages": messages, "temperature": temperature});
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let server = Server::start([protocols()[2].reply(false, "{\"age\": 34}", &[], 90).0]).unwrap();
+            let config = section("primary", "anthropic", &server.url()) + "temperature = true\n";
+            let got = Gate::new(&config).post("/v1/chat/completions", &[], &body);
+            let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+            let (named, expected) =
+                if is_taken { (None, json!(temperature)) } else { (Some("temperature"), Value::Null) };
+            assert_eq!((got.status, got.header("x-formwork-ignored")), (200, named), "{}", got.text());
+            assert_eq!(sent["temperature"], expected, "{sent}");
+        }
+    }
+}
+
+#[test]
 fn a_target_that_says_when_to_come_back_is_left_to_another_until_then() {
     // Passed on as it is, judged, and translated.
     let tools =

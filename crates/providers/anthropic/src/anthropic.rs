@@ -38,12 +38,16 @@ pub struct Anthropic {
     pub(crate) extra: Members,
 }
 
+/// The API refuses a higher temperature.
+const MAX_TEMPERATURE: f64 = 1.0;
+
 impl Anthropic {
     /// Returns the codec for `model`, for example `claude-sonnet-4-6`.
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_tools()
             .with_required_tools()
+            .with_max_temperature(MAX_TEMPERATURE)
             .with_dialect("anthropic")
             .with_dialect("prompt");
         Self {
@@ -66,6 +70,7 @@ impl Anthropic {
     /// `temperature` and `top_p` are switched off again while thinking is on, because the API refuses the combination.
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
+        self.capabilities.max_temperature.get_or_insert(MAX_TEMPERATURE);
         self.without_refused_sampling()
     }
 
@@ -141,8 +146,23 @@ impl Anthropic {
     pub fn with_settings(mut self, settings: &ModelSettings) -> Self {
         self.cache &= settings.prompt_cache != Some(PromptCache::Off);
         self.prompt_cache = settings.prompt_cache;
-        self.extra = self.extra.with_settings("anthropic", settings, &mut self.capabilities);
+        // Opus 4.5 was the first model with an effort, `max` came with 4.6 and `xhigh` with Opus 4.7.
+        let wire = match self.version() {
+            Some((4, 6)) => "anthropic/4.6",
+            Some((4, 5)) if self.model.contains("opus") => "anthropic/4.5",
+            Some((..4, _) | (4, ..6)) => "anthropic/4",
+            _ => "anthropic",
+        };
+        self.extra = self.extra.with_settings(wire, settings, &mut self.capabilities);
         self
+    }
+
+    /// Returns the version in the name of one of Anthropic's models, if it has one: `claude-sonnet-4-20250514` is 4.0.
+    fn version(&self) -> Option<(u32, u32)> {
+        let name = self.model.strip_prefix("claude-")?;
+        let is_part = |part: &&str| part.len() <= 2 && part.starts_with(|first: char| first.is_ascii_digit());
+        let mut parts = name.split(['-', '.', '@']).filter(is_part).map_while(|part| part.parse().ok());
+        Some((parts.next()?, parts.next().unwrap_or(0)))
     }
 
     /// Returns the name of the model.

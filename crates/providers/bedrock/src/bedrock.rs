@@ -61,6 +61,7 @@ impl Bedrock {
             .with_dialect("anthropic")
             .with_dialect("prompt")
             .with_temperature()
+            .with_max_temperature(1.0)
             .with_top_p();
         Self {
             model: model.into(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use formwork_core::{Call, Enforcement, Fault, Message, Part, PromptCache, Role, Tool};
 use formwork_wire::http::Request;
-use formwork_wire::{Bytes, bad_request, post, safe_name, tools_of, unsupported};
+use formwork_wire::{Bytes, bad_request, post, safe_id, safe_name, tools_of, unsupported};
 use serde_json::{Map, Value, json};
 
 use crate::{API, Bedrock, Mode};
@@ -38,9 +38,10 @@ fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
         body.insert("system".to_owned(), Value::Array(system));
     }
     let limit = call.max_tokens.or(wire.capabilities.default_max_tokens);
+    let temperature = call.sampling.temperature.filter(|it| wire.capabilities.takes_temperature(*it));
     let inference = [
         ("maxTokens", limit.map(Value::from)),
-        ("temperature", call.sampling.temperature.filter(|_| wire.capabilities.temperature).map(Value::from)),
+        ("temperature", temperature.map(Value::from)),
         ("topP", call.sampling.top_p.filter(|_| wire.capabilities.top_p).map(Value::from)),
     ];
     let inference: Map<String, Value> =
@@ -119,7 +120,13 @@ fn dialogue(
             _ => None,
         });
         match original.filter(|_| role == "assistant") {
-            Some(original) => content.extend_from_slice(original),
+            Some(original) => content.extend(original.iter().cloned().map(|mut block| {
+                // The API has given identifiers that it does not accept (Kimi's models), and the result has the accepted one.
+                if let Some(Value::String(id)) = block.pointer_mut("/toolUse/toolUseId") {
+                    *id = safe_id(id).into_owned();
+                }
+                block
+            })),
             None => {
                 for part in &message.parts {
                     content.extend(block(part)?);
@@ -154,10 +161,10 @@ fn block(part: &Part) -> Result<Option<Value>, Fault> {
             json!({"image": {"format": format, "source": {"bytes": data}}})
         }
         Part::ToolCall { id, name, arguments } => {
-            json!({"toolUse": {"toolUseId": id, "name": name, "input": arguments}})
+            json!({"toolUse": {"toolUseId": safe_id(id), "name": name, "input": arguments}})
         }
         Part::ToolResult { id, text } => {
-            json!({"toolResult": {"toolUseId": id, "content": [{"text": text}]}})
+            json!({"toolResult": {"toolUseId": safe_id(id), "content": [{"text": text}]}})
         }
         Part::Reasoning { .. } | Part::Original(_) => return Ok(None),
         other => {
@@ -182,9 +189,41 @@ fn encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use formwork_core::{Lowered, Tool};
+    use formwork_core::{Lowered, Original, Sampling, Tool};
 
     use super::*;
+
+    #[test]
+    fn a_temperature_above_that_of_the_api_is_not_sent() {
+        for (temperature, is_sent) in [(0.0, true), (1.0, true), (1.5, false)] {
+            let sampling = Sampling::default().with_temperature(temperature);
+            let call = Call::new([Message::user("Look.")], Lowered::default()).with_sampling(sampling);
+            let body = body(&Bedrock::new("m"), &call).unwrap();
+            let sent = body["inferenceConfig"]["temperature"].as_f64();
+            assert_eq!(sent, is_sent.then_some(temperature));
+        }
+    }
+
+    #[test]
+    fn a_call_and_its_result_have_one_valid_identifier() {
+        for id in ["functions.look:0", "tooluse_a-1", &"a".repeat(70)] {
+            let called = Part::ToolCall { id: id.into(), name: "look".into(), arguments: json!({}) };
+            let original = json!([{"toolUse": {"toolUseId": id, "name": "look", "input": {}}}]);
+            for part in [called, Part::Original(Original::new(API, original, [id]))] {
+                let result = Part::ToolResult { id: id.into(), text: "a dog".into() };
+                let messages = [
+                    Message::user("Look."),
+                    Message { role: Role::Assistant, parts: vec![part] },
+                    Message { role: Role::Tool, parts: vec![result] },
+                ];
+                let call = Call::new(messages, Lowered::default());
+                let body = body(&Bedrock::new("m"), &call).unwrap();
+                let called = &body["messages"][1]["content"][0]["toolUse"]["toolUseId"];
+                assert_eq!(called, &body["messages"][2]["content"][0]["toolResult"]["toolUseId"]);
+                assert_eq!(called, &json!(safe_id(id)));
+            }
+        }
+    }
 
     #[test]
     fn a_call_is_required_of_a_model_that_has_tools() {

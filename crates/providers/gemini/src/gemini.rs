@@ -150,9 +150,22 @@ impl Gemini {
 
     /// Sets the settings of the model (default: none). Set Vertex AI, the additional properties and the capabilities first.
     pub fn with_settings(mut self, settings: &ModelSettings) -> Self {
-        let wire = if self.resource.starts_with("/v1/projects/") { "vertex" } else { "gemini" };
+        let is_vertex = self.resource.starts_with("/v1/projects/");
+        // Models before Gemini 3 refuse `thinkingLevel` and have a budget.
+        let wire = match (is_vertex, self.version()) {
+            (true, Some(..3)) => "vertex/2",
+            (false, Some(..3)) => "gemini/2",
+            (true, _) => "vertex",
+            (false, _) => "gemini",
+        };
         self.extra = self.extra.with_settings(wire, settings, &mut self.capabilities);
         self
+    }
+
+    /// Returns the major version in the name of the model, if it has one: `gemini-3.5-flash` is 3.
+    pub(crate) fn version(&self) -> Option<u32> {
+        let version = self.model.strip_prefix("gemini-")?;
+        version.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
     }
 
     /// Returns the name of the model without `models/`.

@@ -151,7 +151,9 @@ impl Ollama {
 
     /// Sets the settings of the model (default: none). Set the additional properties first.
     pub fn with_settings(mut self, settings: &ModelSettings) -> Self {
-        self.extra = self.extra.with_settings("ollama", settings, &mut self.capabilities);
+        // Ollama refuses a level of reasoning for all models but these (`server/routes.go`).
+        let wire = if self.model.contains("gpt-oss") { "ollama/gpt-oss" } else { "ollama" };
+        self.extra = self.extra.with_settings(wire, settings, &mut self.capabilities);
         self
     }
 

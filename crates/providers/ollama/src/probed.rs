@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 ///     Ok(wire.with_probed(&probed))
 /// }
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Probed {
     /// The server's version: `0.17.4`.

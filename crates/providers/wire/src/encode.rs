@@ -1,6 +1,7 @@
 //! Common parts of encoders.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
 use formwork_core::{Call, Fault, FaultKind, Part, Role, Tool};
@@ -68,6 +69,31 @@ pub fn safe_name(name: &str) -> String {
     let safe: String =
         name.chars().take(64).map(|letter| if is_safe(&letter) { letter } else { '_' }).collect();
     if safe.is_empty() { "answer".to_owned() } else { safe }
+}
+
+/// Returns the identifier of a tool call with the characters and the length that servers accept: `[A-Za-z0-9_-]{1,64}`.
+///
+/// A valid identifier stays as it is. Another one, such as `functions.look:0` of Kimi's models, gets a hash of itself, so that the calls
+/// of a dialogue stay distinct. Every request has the same identifier for a call, which is in a call and in its result.
+///
+/// ```
+/// use formwork_wire::safe_id;
+///
+/// assert_eq!(safe_id("toolu_01-a"), "toolu_01-a");
+/// assert!(safe_id("look:0").starts_with("look_0-"));
+/// assert_ne!(safe_id("look:0"), safe_id("look.0"));
+/// ```
+pub fn safe_id(id: &str) -> Cow<'_, str> {
+    /// A hash has 16 digits, and a character stands before it.
+    const BEFORE_HASH: usize = 64 - 17;
+
+    let safe = safe_name(id);
+    if safe == id {
+        return Cow::Borrowed(id);
+    }
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    Cow::Owned(format!("{safe:.BEFORE_HASH$}-{:016x}", hasher.finish()))
 }
 
 /// Returns the tools of a call beside the one that carries its document, if one does. If there are none at all, they are those that its

@@ -49,7 +49,9 @@ mod wire;
 pub use collector::Collector;
 pub use config::{null_is_empty, yes};
 pub use decoder::{Decoder, Deltas, Framed, Messages, Reader, Whole, decoder, is_event_stream};
-pub use encode::{bad_request, folded, misplaced, post, safe_name, schema_of, tools_of, unsupported};
+pub use encode::{
+    bad_request, folded, misplaced, post, safe_id, safe_name, schema_of, tools_of, unsupported,
+};
 pub use fault::{
     bad_wire, closed_early, error_in, fault_of, is_closed_early, is_error, media_type, quoted, rate_limits,
     request_id, retry_after,
@@ -59,7 +61,7 @@ pub use http_provider::Http;
 pub use request_info::RequestInfo;
 pub use settings::{Members, merge};
 pub use token::TokenShape;
-pub use tool_input::{CallShape, FunctionShape, ToolInput};
+pub use tool_input::{CallPieces, CallShape, FunctionShape, ToolInput};
 pub use transport::{Body, Chunks, SharedTransport, Transport};
 pub use wire::{Auth, Wire};
 

@@ -6,10 +6,13 @@ use std::sync::{Arc, LazyLock};
 use formwork_core::{Call, Capabilities, ModelSettings};
 use serde_json::{Map, Value};
 
-/// The members by wire and setting. `"$"` stands for the value; `$each` has the members of each value that the wire takes, and
-/// `$as` names the wire with the same members.
-static TABLE: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("settings.json")).unwrap_or_default());
+/// The members by wire and setting. `"$"` stands for the value, and `$each` has the members of each value that the wire takes. In the
+/// file, `$as` names the wire with the same members: of one setting, or of all settings that a wire does not have itself.
+static TABLE: LazyLock<Value> = LazyLock::new(|| {
+    let table: Value = serde_json::from_str(include_str!("settings.json")).unwrap_or_default();
+    let wires = table.as_object().into_iter().flatten().map(|(wire, _)| wire);
+    wires.map(|wire| (wire.clone(), Value::Object(expanded(&table, wire)))).collect()
+});
 
 /// The members of a request body beside those of the call.
 ///
@@ -111,14 +114,32 @@ impl Members {
         self.extra.is_empty() && self.settings.is_empty()
     }
 
-    /// Adds these members to a body. Settings of tools are left out of a body without tools, which servers refuse.
+    /// Adds these members to a body. Settings of tools are left out where the model may call none, because servers refuse them there:
+    /// in a body without tools, and beside Anthropic's choice `none`, which has no other members.
     pub(crate) fn write(&self, body: &mut Map<String, Value>) {
-        let has_tools = body.contains_key("tools");
+        let is_none = |choice: &Value| choice == "none" || choice["type"] == "none";
+        let may_call = body.contains_key("tools") && !body.get("tool_choice").is_some_and(is_none);
         let is_of_tools = |name: &str| matches!(name, "tool_choice" | "parallel_tool_calls");
-        let settings = self.settings.iter().filter(|(name, _)| has_tools || !is_of_tools(name));
+        let settings = self.settings.iter().filter(|(name, _)| may_call || !is_of_tools(name));
         add(body, &settings.map(|(name, value)| (name.clone(), value.clone())).collect());
         merge(body, &self.extra);
     }
+}
+
+/// Returns the settings of a wire with those of the wires that it refers to.
+fn expanded(table: &Value, wire: &str) -> Map<String, Value> {
+    let mut settings = table[wire].as_object().cloned().unwrap_or_default();
+    if let Some(Value::String(other)) = settings.shift_remove("$as") {
+        expanded(table, &other)
+            .into_iter()
+            .for_each(|(name, template)| _ = settings.entry(name).or_insert(template));
+    }
+    for (name, template) in &mut settings {
+        if let Some(other) = template["$as"].as_str() {
+            *template = expanded(table, other).shift_remove(name).unwrap_or_default();
+        }
+    }
+    settings
 }
 
 /// Returns the settings that are set, by their names.
@@ -133,7 +154,6 @@ fn all(settings: &ModelSettings) -> Map<String, Value> {
 fn taken(wire: &str) -> Vec<String> {
     let mut taken = Vec::new();
     for (name, template) in TABLE[wire].as_object().into_iter().flatten() {
-        let template = template["$as"].as_str().map_or(template, |other| &TABLE[other][name]);
         match template["$each"].as_object() {
             Some(each) => taken.extend(each.keys().map(|value| format!("{name}={value}"))),
             None if template.is_object() => taken.push(name.clone()),
@@ -151,9 +171,6 @@ fn is_known(wire: &str, name: &str) -> bool {
 /// Returns the members of a setting; `None` if the wire does not take it.
 fn members(wire: &str, name: &str, value: &Value) -> Option<Value> {
     let template = &TABLE[wire][name];
-    if let Some(other) = template["$as"].as_str() {
-        return members(other, name, value);
-    }
     let each = template.get("$each");
     let key = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let template = each.map_or(Some(template), |each| each.get(key.as_str()))?;

@@ -92,3 +92,44 @@ impl ToolInput {
         }
     }
 }
+
+/// The tool calls of a stream of Chat Completions, which are told apart by the members of their pieces.
+///
+/// The pieces of a call have its index, and the first one has its identifier and its name. Some servers give all calls the same index
+/// (Ollama, vLLM, gateways in front of other APIs), so a piece with a name and another identifier begins a call. Without a name it does
+/// not, because versions of vLLM give each piece an identifier of its own.
+///
+/// ```
+/// use formwork_wire::CallPieces;
+///
+/// let mut calls = CallPieces::default();
+/// assert_eq!(calls.position(0, "a", true), 0);
+/// assert_eq!(calls.position(0, "", false), 0);
+/// assert_eq!(calls.position(0, "b", true), 1);
+/// assert_eq!(calls.position(0, "", false), 1);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallPieces<Index = u64> {
+    /// The index and the identifier of each call.
+    calls: Vec<(Index, String)>,
+}
+
+impl<Index> Default for CallPieces<Index> {
+    fn default() -> Self {
+        Self { calls: Vec::new() }
+    }
+}
+
+impl<Index: PartialEq> CallPieces<Index> {
+    /// Returns the position of the call that a piece belongs to, which is one after the last position if the piece begins a call.
+    pub fn position(&mut self, index: Index, id: &str, is_named: bool) -> usize {
+        let of_index = |call: &(Index, String)| call.0 == index;
+        let is_same = |call: &(Index, String)| of_index(call) && (id.is_empty() || call.1 == id);
+        let known = self.calls.iter().rposition(is_same);
+        let known = known.or_else(|| self.calls.iter().rposition(of_index).filter(|_| !is_named));
+        known.unwrap_or_else(|| {
+            self.calls.push((index, id.to_owned()));
+            self.calls.len() - 1
+        })
+    }
+}

@@ -209,8 +209,9 @@ impl Run {
         sampling.frequency_penalty = sampling.frequency_penalty.or(penalty);
         let mut skipped = Vec::new();
         let capabilities = &target.capabilities;
+        let takes_temperature = sampling.temperature.is_none_or(|it| capabilities.takes_temperature(it));
         for (parameter, is_taken) in [
-            (SamplingParameter::Temperature, capabilities.temperature),
+            (SamplingParameter::Temperature, takes_temperature),
             (SamplingParameter::TopP, capabilities.top_p),
             (SamplingParameter::Seed, capabilities.seed),
             (SamplingParameter::FrequencyPenalty, capabilities.frequency_penalty),

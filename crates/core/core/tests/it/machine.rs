@@ -225,6 +225,18 @@ fn what_a_target_does_not_take_is_omitted_and_noted() {
 }
 
 #[test]
+fn a_temperature_above_that_of_the_target_is_omitted_and_noted() {
+    for (max, is_taken) in [(0.2, false), (0.3, true), (1.0, true)] {
+        let capabilities = Capabilities::default().with_temperature().with_max_temperature(max);
+        let cool = Target::new("cool", capabilities).with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
+        let plan = Plan::new(contract(), vec![cool]).with_policy(cooling()).build().unwrap();
+        let driven = drive(&plan, input(), &[Reply::Says(GOOD)]);
+        assert_eq!(driven.calls[0].2.sampling.temperature, is_taken.then_some(0.3), "{max}");
+        assert_eq!(driven.run.ledger()[0].skipped.is_empty(), is_taken, "{max}");
+    }
+}
+
+#[test]
 fn each_attempt_has_a_seed_of_its_own_and_a_repeated_call_the_same() {
     let script =
         [Reply::Says("no"), Reply::Fails(FaultKind::Timeout), Reply::Says("still no"), Reply::Says(GOOD)];

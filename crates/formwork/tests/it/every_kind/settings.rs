@@ -62,10 +62,10 @@ fn wire(name: &str, settings: &ModelSettings) -> Box<dyn Wire> {
         "openai/responses" => {
             Box::new(OpenAi::new("gpt-4.1").with_api(Api::Responses).with_settings(settings, "openai"))
         }
-        "anthropic" => Box::new(Anthropic::new("claude-sonnet-4-6").with_settings(settings)),
-        "gemini" => Box::new(Gemini::new("gemini-2.5-flash").with_settings(settings)),
+        "anthropic" => Box::new(Anthropic::new("claude-opus-4-7").with_settings(settings)),
+        "gemini" => Box::new(Gemini::new("gemini-3.5-flash").with_settings(settings)),
         "vertex" => {
-            Box::new(Gemini::new("gemini-2.5-flash").with_vertex("p", "global").with_settings(settings))
+            Box::new(Gemini::new("gemini-3.5-flash").with_vertex("p", "global").with_settings(settings))
         }
         "ollama" => Box::new(Ollama::new("m").with_settings(settings)),
         "cohere" => Box::new(Cohere::new("command-a-03-2025").with_settings(settings)),

@@ -16,7 +16,7 @@ pub(super) fn whole(turn: &mut Turn, body: &Value) {
 
 fn block(turn: &mut Turn, nth: u64, block: &Value) {
     if block["type"] == "tool_use" {
-        let called = turn.called((0, nth), "");
+        let called = turn.called((0, nth));
         called.name = block["name"].as_str().unwrap_or_default().to_owned();
         if block["input"].as_object().is_some_and(|input| !input.is_empty()) {
             called.arguments = block["input"].to_string();
@@ -32,7 +32,7 @@ pub(super) fn event(turn: &mut Turn, data: &Value) {
         "content_block_start" => block(turn, nth, &data["content_block"]),
         "content_block_delta" => {
             if let Some(piece) = data["delta"]["partial_json"].as_str() {
-                turn.called((0, nth), "").arguments.push_str(piece);
+                turn.called((0, nth)).arguments.push_str(piece);
             }
             turn.push_text(0, &data["delta"]["text"]);
         }

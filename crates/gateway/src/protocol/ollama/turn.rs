@@ -11,7 +11,7 @@ pub(super) use crate::protocol::openai::add_instructions;
 /// Reads a response, or a line of a stream.
 pub(super) fn read(turn: &mut Turn, body: &Value) {
     for call in items(&body["message"]["tool_calls"]) {
-        let called = turn.called((0, turn.calls.len() as u64), "");
+        let called = turn.called((0, turn.calls.len() as u64));
         called.name = call["function"]["name"].as_str().unwrap_or_default().to_owned();
         called.arguments = match &call["function"]["arguments"] {
             Value::String(text) => text.clone(),

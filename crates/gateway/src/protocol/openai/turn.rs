@@ -20,9 +20,12 @@ fn answer(turn: &mut Turn, choice: &Value, message: &Value) {
         if call["type"] == "custom" {
             continue;
         }
-        let position = call["index"].as_u64().unwrap_or(nth as u64);
-        let called = turn.called((number, position), call["id"].as_str().unwrap_or_default());
-        called.name.push_str(call["function"]["name"].as_str().unwrap_or_default());
+        let (id, name) = (call["id"].as_str(), call["function"]["name"].as_str().unwrap_or_default());
+        let key = (number, call["index"].as_u64().unwrap_or(nth as u64));
+        let called = turn.called_by(key, id.unwrap_or_default(), !name.is_empty());
+        if called.name.is_empty() {
+            name.clone_into(&mut called.name);
+        }
         called.arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
     }
     // Some servers send the text under its name in the older Completions API.

@@ -14,7 +14,7 @@ pub(super) fn whole(turn: &mut Turn, body: &Value) {
 
 fn read_item(turn: &mut Turn, nth: u64, item: &Value) {
     if item["type"] == "function_call" {
-        let called = turn.called((0, nth), "");
+        let called = turn.called((0, nth));
         called.name = item["name"].as_str().unwrap_or_default().to_owned();
         called.arguments = item["arguments"].as_str().unwrap_or_default().to_owned();
     }
@@ -35,7 +35,7 @@ pub(super) fn event(turn: &mut Turn, data: &Value) {
     match data["type"].as_str().unwrap_or_default() {
         "response.output_item.added" | "response.output_item.done" => read_item(turn, nth, &data["item"]),
         "response.function_call_arguments.delta" => {
-            turn.called((0, nth), "").arguments.push_str(data["delta"].as_str().unwrap_or_default());
+            turn.called((0, nth)).arguments.push_str(data["delta"].as_str().unwrap_or_default());
         }
         "response.output_text.delta" => turn.push_text(0, &data["delta"]),
         "response.refusal.delta" | "response.incomplete" => turn.is_unfinished = true,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use formwork_core::{Fault, Message, Part, Role};
-use formwork_wire::{bad_request, unsupported};
+use formwork_wire::{bad_request, safe_id, unsupported};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -34,17 +34,17 @@ pub(super) enum Block<'a> {
         source: Source<'a>,
     },
     ToolUse {
-        id: &'a str,
+        id: Cow<'a, str>,
         name: &'a str,
         input: &'a Value,
     },
     ToolResult {
-        tool_use_id: &'a str,
+        tool_use_id: Cow<'a, str>,
         content: &'a str,
     },
-    /// A block as the API sent it.
+    /// A block as the API sent it, but for the identifier of a call.
     #[serde(untagged)]
-    Original(&'a Value),
+    Original(Cow<'a, Value>),
 }
 
 #[derive(Serialize)]
@@ -138,7 +138,7 @@ fn blocks(message: &Message, thinks: bool) -> Result<Vec<Block<'_>>, Fault> {
         _ => None,
     });
     if let Some(original) = original.filter(|_| thinks && message.role == Role::Assistant) {
-        return Ok(original.iter().map(Block::Original).collect());
+        return Ok(original.iter().map(original_block).collect());
     }
     let mut results = Vec::new();
     let mut blocks = Vec::with_capacity(message.parts.len());
@@ -149,10 +149,10 @@ fn blocks(message: &Message, thinks: bool) -> Result<Vec<Block<'_>>, Fault> {
                 blocks.push(Block::Image { source: Source::Base64 { media_type, data } });
             }
             Part::ToolCall { id, name, arguments } if message.role == Role::Assistant => {
-                blocks.push(Block::ToolUse { id, name, input: arguments });
+                blocks.push(Block::ToolUse { id: safe_id(id), name, input: arguments });
             }
             Part::ToolResult { id, text } => {
-                results.push(Block::ToolResult { tool_use_id: id, content: text });
+                results.push(Block::ToolResult { tool_use_id: safe_id(id), content: text });
             }
             Part::Reasoning { .. } | Part::Original(_) => {}
             Part::Image { .. } => return Err(bad_request("an assistant message cannot contain an image")),
@@ -164,4 +164,17 @@ fn blocks(message: &Message, thinks: bool) -> Result<Vec<Block<'_>>, Fault> {
     }
     results.append(&mut blocks);
     Ok(results)
+}
+
+/// Returns a block of a turn. The identifier of a call is that of its result also where a compatible server gave one that Anthropic
+/// does not accept.
+fn original_block(block: &Value) -> Block<'_> {
+    Block::Original(match block["id"].as_str().map(safe_id) {
+        Some(Cow::Owned(id)) => {
+            let mut block = block.clone();
+            block["id"] = id.into();
+            Cow::Owned(block)
+        }
+        _ => Cow::Borrowed(block),
+    })
 }

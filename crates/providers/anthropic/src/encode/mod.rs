@@ -72,7 +72,7 @@ pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, F
         messages: dialogue.turns,
         output_config: format.output_config,
         thinking,
-        temperature: call.sampling.temperature.filter(|_| wire.capabilities.temperature),
+        temperature: call.sampling.temperature.filter(|it| wire.capabilities.takes_temperature(*it)),
         top_p: call.sampling.top_p.filter(|_| wire.capabilities.top_p),
         stream: wire.stream,
     };

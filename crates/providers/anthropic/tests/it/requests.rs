@@ -2,7 +2,7 @@
 
 use formwork_anthropic::{Anthropic, DEFAULT_MAX_TOKENS, Mode, Thinking};
 use formwork_core::{
-    Capabilities, Enforcement, FaultKind, Message, ModelSettings, Part, Role, Sampling, Tool,
+    Capabilities, Enforcement, FaultKind, Message, ModelSettings, Original, Part, Role, Sampling, Tool,
 };
 use formwork_wire::Wire;
 use serde_json::{Map, Value, json};
@@ -97,6 +97,72 @@ fn a_call_of_a_tool_is_required_unless_the_model_thinks() {
 }
 
 #[test]
+fn an_effort_is_sent_to_models_that_have_it() {
+    let all = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+    for (model, levels) in [
+        ("claude-3-7-sonnet-20250219", &[][..]),
+        ("claude-opus-4-20250514", &[]),
+        ("claude-opus-4-1", &[]),
+        ("claude-sonnet-4-5-20250929", &[]),
+        ("claude-haiku-4-5@20251001", &[]),
+        ("claude-opus-4-5-20251101", &["low", "medium", "high"]),
+        ("claude-sonnet-4-6", &["low", "medium", "high", "max"]),
+        ("claude-opus-4-6", &["low", "medium", "high", "max"]),
+        ("claude-opus-4-7", &["low", "medium", "high", "xhigh", "max"]),
+        ("claude-sonnet-5", &["low", "medium", "high", "xhigh", "max"]),
+        ("claude-test", &["low", "medium", "high", "xhigh", "max"]),
+        ("kimi-k2", &["low", "medium", "high", "xhigh", "max"]),
+    ] {
+        for effort in all {
+            let settings: ModelSettings =
+                serde_json::from_value(json!({"effort": effort, "user": "u"})).unwrap();
+            let wire = Anthropic::new(model).with_settings(&settings);
+            let body = sent(&wire, &call(Enforcement::None));
+            let expected = if levels.contains(&effort) { json!(effort) } else { Value::Null };
+            assert_eq!(body["output_config"]["effort"], expected, "{model} {effort}");
+            assert_eq!(body["thinking"]["type"] == "disabled", effort == "none", "{model} {effort}");
+            let is_taken = effort == "none" || levels.contains(&effort);
+            assert_eq!(wire.capabilities().ignored_settings.is_empty(), is_taken, "{model} {effort}");
+            assert_eq!(body["metadata"]["user_id"], "u");
+        }
+    }
+}
+
+#[test]
+fn parallel_calls_are_a_member_of_every_choice_that_allows_a_call() {
+    let tool =
+        Tool { name: "look".into(), description: String::new(), parameters: json!({"type": "object"}) };
+    let called = Part::ToolCall { id: "1".into(), name: "look".into(), arguments: json!({}) };
+    let called = Message { role: Role::Assistant, parts: vec![called] };
+    let plain = call(Enforcement::None);
+    let offered = with(plain.clone(), |call| call.tools = vec![tool]);
+    let required = offered.clone().with_required_tool();
+    let ended = with(plain.clone(), |call| call.messages.push(called.into()));
+    for parallel in [false, true] {
+        let settings = ModelSettings { parallel_tools: Some(parallel), ..ModelSettings::default() };
+        let of_configuration = wire().with_settings(&settings);
+        for (call, expected) in [
+            (&plain, Value::Null),
+            (&ended, json!({"type": "none"})),
+            (&offered, json!({"type": "auto", "disable_parallel_tool_use": !parallel})),
+            (&required, json!({"type": "any", "disable_parallel_tool_use": !parallel})),
+            // The document is the input of one call.
+            (
+                &call(Enforcement::Tool),
+                json!({"type": "tool", "name": TOOL, "disable_parallel_tool_use": true}),
+            ),
+        ] {
+            let of_call = with(call.clone(), |call| call.settings = Some(settings.clone().into()));
+            for (wire, call) in
+                [(&of_configuration, call), (&wire().with_settings(&ModelSettings::default()), &of_call)]
+            {
+                assert_eq!(sent(wire, call)["tool_choice"], expected, "{parallel}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_limit_of_tokens_is_the_first_that_is_known_and_never_above_the_model_s() {
     let known = |output: Option<u32>| {
         let mut capabilities = Capabilities::new(Enforcement::Schema);
@@ -151,6 +217,23 @@ fn thinking_effort_and_sampling_are_sent_where_the_api_takes_them_together() {
     ]);
     let body = sent(&wire().with_extra(extra), &call);
     assert_eq!((&body["metadata"]["user_id"], &body["stream"]), (&json!("u"), &json!(false)));
+}
+
+#[test]
+fn a_temperature_above_that_of_the_api_is_not_sent() {
+    let takes_it = Capabilities::new(Enforcement::None).with_temperature();
+    let limited = wire().with_capabilities(takes_it.clone().with_max_temperature(0.5));
+    for (wire, temperature, is_sent) in [
+        (wire().with_capabilities(takes_it.clone()), 0.0, true),
+        (wire().with_capabilities(takes_it.clone()), 1.0, true),
+        (wire().with_capabilities(takes_it), 1.2, false),
+        (limited, 0.7, false),
+    ] {
+        assert_eq!(wire.capabilities().takes_temperature(temperature), is_sent);
+        let sampling = Sampling::default().with_temperature(temperature);
+        let body = sent(&wire, &with(call(Enforcement::None), |call| call.sampling = sampling));
+        assert_eq!(body["temperature"].as_f64(), is_sent.then_some(temperature));
+    }
 }
 
 /// Roles and texts of the encoded dialogue, system first.
@@ -241,5 +324,33 @@ fn images_and_tools_are_blocks_and_thoughts_are_left_out() {
         let call =
             with(call(Enforcement::None), |call| call.messages = shared([part(role, vec![misplaced])]));
         assert_eq!(wire().encode(&call).unwrap_err().kind, FaultKind::BadRequest);
+    }
+}
+
+#[test]
+fn a_call_and_its_result_have_one_valid_identifier() {
+    let ids = ["functions.f:0", "a.b", "a:b", "a_b", "toolu_01-x", ""];
+    let part = |role: Role, parts: Vec<Part>| Message { role, parts };
+    let called = |id: &str| Part::ToolCall { id: id.into(), name: "look".into(), arguments: json!({}) };
+    let result = |id: &str| Part::ToolResult { id: id.into(), text: "a dog".into() };
+    let results = part(Role::Tool, ids.map(result).to_vec());
+    // The turn as another server with this API sent it has the same identifiers.
+    let original = ids.map(|id| json!({"type": "tool_use", "id": id, "name": "look", "input": {}}));
+    let original = Part::Original(Original::new("anthropic", json!(original), ids));
+    for turn in [ids.map(called).to_vec(), vec![original]] {
+        let messages = [Message::user("look"), part(Role::Assistant, turn), results.clone()];
+        let body = sent(&wire(), &with(call(Enforcement::None), |call| call.messages = shared(messages)));
+        let all = |turn: usize, member: &str| -> Vec<String> {
+            let blocks = body["messages"][turn]["content"].as_array().unwrap().iter();
+            blocks.map(|block| block[member].as_str().unwrap().to_owned()).collect()
+        };
+        let mut written = all(1, "id");
+        assert_eq!(written, all(2, "tool_use_id"));
+        assert_eq!(written[3..5], ids[3..5], "valid identifiers stay");
+        let is_safe = |letter: u8| letter.is_ascii_alphanumeric() || b"_-".contains(&letter);
+        assert!(written.iter().all(|id| !id.is_empty() && id.bytes().all(is_safe)), "{written:?}");
+        written.sort_unstable();
+        written.dedup();
+        assert_eq!(written.len(), ids.len(), "{written:?}");
     }
 }

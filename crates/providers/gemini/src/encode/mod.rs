@@ -59,7 +59,7 @@ impl Generation<'_> {
 }
 
 fn body<'a>(wire: &Gemini, call: &'a Call) -> Result<Body<'a>, Fault> {
-    let dialogue = messages::dialogue(&call.messages, requires_signatures(&wire.model))?;
+    let dialogue = messages::dialogue(&call.messages, wire.version().is_some_and(|major| major >= 3))?;
     let (mut generation, mut tool_config) =
         (Generation { members: generation(wire, call), schema: None }, None);
     let mut functions: Vec<Value> =
@@ -122,13 +122,6 @@ fn generation(wire: &Gemini, call: &Call) -> Map<String, Value> {
     }
     set("thinkingConfig", (!thinking.is_empty()).then_some(Value::Object(thinking)));
     members
-}
-
-/// Returns whether a model refuses function calls without a signature: Gemini 3 and later.
-fn requires_signatures(model: &str) -> bool {
-    let version = model.strip_prefix("gemini-").unwrap_or_default();
-    let major = version.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default();
-    major.parse::<u32>().is_ok_and(|major| major >= 3)
 }
 
 fn json_mode(generation: &mut Map<String, Value>) {

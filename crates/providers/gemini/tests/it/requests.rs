@@ -1,6 +1,6 @@
 //! Encoded requests.
 
-use formwork_core::{Enforcement, Lowered, Message, Part, Role, Sampling, Tool};
+use formwork_core::{Enforcement, Lowered, Message, ModelSettings, Part, Role, Sampling, Tool};
 use formwork_gemini::{Gemini, ThinkingLevel};
 use formwork_wire::Wire;
 use proptest::prelude::*;
@@ -171,5 +171,40 @@ proptest! {
         let sent = body(&Gemini::new("m"), &call)["generationConfig"]["seed"].as_u64().unwrap();
         prop_assert!(i32::try_from(sent).is_ok());
         prop_assert!(seed > i32::MAX as u64 || sent == seed);
+    }
+}
+
+#[test]
+fn an_effort_is_a_level_from_gemini_3_on_and_a_budget_before() {
+    let budget = |tokens: u32| json!({"thinkingBudget": tokens});
+    let level = |level: &str| json!({"thinkingLevel": level});
+    for (model, effort, expected) in [
+        ("gemini-2.0-flash", "low", budget(1024)),
+        ("gemini-2.5-flash", "none", budget(0)),
+        ("gemini-2.5-pro", "minimal", budget(1024)),
+        ("gemini-2.5-pro", "low", budget(1024)),
+        ("models/gemini-2.5-pro", "medium", budget(8192)),
+        ("gemini-2.5-flash-lite", "high", budget(24_576)),
+        ("gemini-3-pro-preview", "none", budget(0)),
+        ("gemini-3.5-flash", "minimal", level("minimal")),
+        ("gemini-3.5-flash", "high", level("high")),
+        ("gemini-flash-latest", "low", level("low")),
+        // No model has it.
+        ("gemini-2.5-pro", "xhigh", Value::Null),
+        ("gemini-3.5-flash", "xhigh", Value::Null),
+    ] {
+        let settings: ModelSettings = serde_json::from_value(json!({"effort": effort, "top_k": 3})).unwrap();
+        for wire in [Gemini::new(model), Gemini::new(model).with_vertex("p-1", "global")] {
+            let wire = wire.with_settings(&settings);
+            let sent = body(&wire, &enforcing(Enforcement::None, None));
+            let thinking = &sent["generationConfig"]["thinkingConfig"];
+            assert_eq!(
+                (thinking, &sent["generationConfig"]["topK"]),
+                (&expected, &json!(3)),
+                "{model} {effort}"
+            );
+            let is_ignored = wire.capabilities().ignored_settings == [format!("effort = {effort:?}")];
+            assert_eq!(is_ignored, expected.is_null(), "{model} {effort}");
+        }
     }
 }

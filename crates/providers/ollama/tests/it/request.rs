@@ -1,6 +1,6 @@
 //! Encoded requests.
 
-use formwork_core::{Call, Enforcement, FaultKind, Message, Part, Role, Sampling, Tool};
+use formwork_core::{Call, Enforcement, FaultKind, Message, ModelSettings, Part, Role, Sampling, Tool};
 use formwork_ollama::Ollama;
 use formwork_wire::Wire;
 use serde_json::{Value, json};
@@ -181,4 +181,23 @@ fn schemas_that_ollama_ignores_or_dies_of_are_not_sent() {
     let (kind, message) = refusal(&Ollama::new("m"), &with_schema(deadly));
     assert_eq!(kind, FaultKind::SchemaRefused);
     assert!(message.contains("^(?=a)a$"), "{message}");
+}
+
+#[test]
+fn an_effort_is_a_level_for_gpt_oss_and_a_switch_for_all_other_models() {
+    for (model, effort, expected) in [
+        ("gpt-oss:20b", "none", json!(false)),
+        ("gpt-oss:20b", "low", json!("low")),
+        ("hf.co/unsloth/gpt-oss-20b-GGUF:F16", "high", json!("high")),
+        ("qwen3:8b", "none", json!(false)),
+        ("qwen3:8b", "low", json!(true)),
+        ("qwen3:8b", "medium", json!(true)),
+        ("deepseek-r1", "high", json!(true)),
+    ] {
+        let settings: ModelSettings = serde_json::from_value(json!({"effort": effort, "top_k": 3})).unwrap();
+        let wire = Ollama::new(model).with_settings(&settings);
+        let sent = body(&wire, &enforcing(Enforcement::None));
+        assert_eq!((&sent["think"], &sent["options"]["top_k"]), (&expected, &json!(3)), "{model} {effort}");
+        assert_eq!(wire.capabilities().ignored_settings, [""; 0], "{model} {effort}");
+    }
 }

@@ -1,6 +1,6 @@
 use formwork_core::{Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{
-    Collector, Deltas, Messages, Reader, RequestInfo, TokenShape, bad_wire, error_in, lenient,
+    CallPieces, Collector, Deltas, Messages, Reader, RequestInfo, TokenShape, bad_wire, error_in, lenient,
 };
 use serde_json::{Value, json};
 
@@ -23,16 +23,18 @@ pub(super) struct ChatReader {
     /// Whether an event with JSON was received.
     has_event: bool,
     has_choice: bool,
-    /// The index of the tool call whose arguments are the document.
-    carrier: Option<u64>,
-    /// The calls of other tools so far, by their indices.
-    calls: Vec<(u64, ToolCall)>,
+    pieces: CallPieces,
+    /// The calls so far; those beside a carrier have no arguments.
+    calls: Vec<ToolCall>,
+    /// The position of the call whose arguments are the document.
+    carrier: Option<usize>,
 }
 
 impl ChatReader {
-    pub(super) const fn new(request: RequestInfo) -> Self {
+    pub(super) fn new(request: RequestInfo) -> Self {
+        let (pieces, calls) = (CallPieces::default(), Vec::new());
         let collector = Collector::new(request);
-        Self { collector, has_event: false, has_choice: false, carrier: None, calls: Vec::new() }
+        Self { collector, has_event: false, has_choice: false, pieces, calls, carrier: None }
     }
 
     /// Reads one document and returns whether it ended the response. `text` is its complete JSON text.
@@ -98,28 +100,23 @@ impl ChatReader {
         self.collector.text(content, out);
         self.collector.refusal(refusal, out);
         for piece in calls(message) {
+            let id = piece.id.into_text().unwrap_or_default();
+            let nth = self.pieces.position(piece.index, &id, piece.name.is_some());
+            if nth == self.calls.len() {
+                self.calls.push(ToolCall::new(id, piece.name.unwrap_or_default(), ""));
+            }
+            let call = &mut self.calls[nth];
             match &self.collector.request.carrier {
                 Some(tool) => {
-                    let is_carrier = match self.carrier {
-                        Some(carrier) => carrier == piece.index,
-                        None => piece.name.is_none_or(|name| name == *tool),
-                    };
-                    if is_carrier {
-                        self.carrier = Some(piece.index);
+                    let may_carry = call.name.is_empty() || call.name == *tool;
+                    if may_carry && *self.carrier.get_or_insert(nth) == nth {
                         self.collector.is_carried = true;
                         self.collector.answer(piece.arguments, out);
                     }
                 }
                 None => {
                     self.collector.hold(piece.arguments.len());
-                    match self.calls.iter_mut().find(|(index, _)| *index == piece.index) {
-                        Some((_, call)) => call.arguments.push_str(&piece.arguments),
-                        None => {
-                            let id = piece.id.into_text().unwrap_or_default();
-                            let call = ToolCall::new(id, piece.name.unwrap_or_default(), piece.arguments);
-                            self.calls.push((piece.index, call));
-                        }
-                    }
+                    call.arguments.push_str(&piece.arguments);
                 }
             }
         }
@@ -127,7 +124,9 @@ impl ChatReader {
 
     /// Emits the calls of other tools and the final delta.
     fn finish(&mut self, out: &mut Deltas) {
-        self.calls.drain(..).for_each(|(_, call)| self.collector.call(call, out));
+        if self.collector.request.carrier.is_none() {
+            self.calls.drain(..).for_each(|call| self.collector.call(call, out));
+        }
         self.collector.end(out);
     }
 }

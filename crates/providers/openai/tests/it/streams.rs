@@ -70,6 +70,114 @@ fn arguments_stream() {
 }
 
 #[test]
+fn calls_are_told_apart_by_index_and_identifier() {
+    let piece = |index: Option<u32>, id: &str, name: &str, arguments: &str| {
+        let mut call = json!({"function": {"arguments": arguments}});
+        for (member, value) in [("id", id), ("name", name)] {
+            let into = if member == "id" { &mut call } else { &mut call["function"] };
+            if !value.is_empty() {
+                into[member] = json!(value);
+            }
+        }
+        if let Some(index) = index {
+            call["index"] = json!(index);
+        }
+        call
+    };
+    let (zero, one) = (Some(0), Some(1));
+    let two = [("a", "f", "{\"n\": 1}"), ("b", "g", "{\"n\": 2}")];
+    for (name, pieces, expected) in [
+        (
+            "the protocol",
+            vec![
+                piece(zero, "a", "f", ""),
+                piece(one, "b", "g", "{\"n\""),
+                piece(zero, "", "", "{\"n\": 1}"),
+                piece(one, "", "", ": 2}"),
+            ],
+            two.to_vec(),
+        ),
+        (
+            "one index, whole calls",
+            vec![piece(zero, "a", "f", "{\"n\": 1}"), piece(zero, "b", "g", "{\"n\": 2}")],
+            two.to_vec(),
+        ),
+        (
+            "one index, in pieces",
+            vec![
+                piece(zero, "a", "f", ""),
+                piece(zero, "", "", "{\"n\""),
+                piece(zero, "", "", ": 1}"),
+                piece(zero, "b", "g", ""),
+                piece(zero, "", "", "{\"n\": 2}"),
+            ],
+            two.to_vec(),
+        ),
+        (
+            "no index",
+            vec![
+                piece(None, "a", "f", "{\"n\""),
+                piece(None, "", "", ": 1}"),
+                piece(None, "b", "g", "{\"n\": 2}"),
+            ],
+            two.to_vec(),
+        ),
+        (
+            "an identifier in every piece, mixed",
+            vec![
+                piece(zero, "a", "f", "{\"n\""),
+                piece(zero, "b", "g", "{\"n\""),
+                piece(zero, "a", "", ": 1}"),
+                piece(zero, "b", "g", ": 2}"),
+            ],
+            two.to_vec(),
+        ),
+        (
+            "the same tool twice",
+            vec![piece(zero, "a", "f", "{}"), piece(zero, "b", "f", "{}")],
+            vec![("a", "f", "{}"), ("b", "f", "{}")],
+        ),
+        (
+            "another identifier in every piece, as of vLLM",
+            vec![
+                piece(zero, "a", "f", ""),
+                piece(zero, "x", "", "{\"n\""),
+                piece(zero, "y", "", ": 1}"),
+                piece(one, "b", "g", "{\"n\": 2}"),
+            ],
+            two.to_vec(),
+        ),
+        (
+            "the name in every piece",
+            vec![piece(zero, "a", "f", "{\"n\""), piece(zero, "a", "f", ": 1}"), piece(zero, "", "f", "")],
+            vec![("a", "f", "{\"n\": 1}")],
+        ),
+    ] {
+        let mut chunks: Vec<Value> =
+            pieces.iter().map(|piece| delta(json!({"tool_calls": [piece]}))).collect();
+        chunks.push(ends("tool_calls"));
+        let answer = decode(&call(Enforcement::None), STREAM, &stream(&chunks)).unwrap();
+        let called = answer.tool_calls.iter();
+        let called: Vec<_> = called.map(|call| (&*call.id, &*call.name, &*call.arguments)).collect();
+        assert_eq!(called, expected, "{name}");
+        // Of several calls of the tool with the document, the first one has it.
+        let carried: Vec<Value> = pieces
+            .iter()
+            .cloned()
+            .map(|mut piece| {
+                if !piece["function"]["name"].is_null() {
+                    piece["function"]["name"] = json!("Person");
+                }
+                delta(json!({"tool_calls": [piece]}))
+            })
+            .chain([ends("tool_calls")])
+            .collect();
+        let answer = decode(&call(Enforcement::Tool), STREAM, &stream(&carried)).unwrap();
+        assert_eq!((&*answer.text, answer.tool_calls.len()), (expected[0].2, 0), "{name}");
+    }
+}
+
+#[test]
 fn the_end_needs_a_reason() {
     let open = format!("data: {}\n\n", delta(json!({"content": "{}"})));
     let cut = decode(&call(Enforcement::None), STREAM, &open).unwrap_err();
