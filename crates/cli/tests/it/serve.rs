@@ -320,6 +320,8 @@ fn a_broken_file_of_a_contract_leaves_its_last_version_in_use_and_is_reported() 
         assert_eq!(send(&serving.address, alive).unwrap().0, 200);
         let log = serving.ended();
         assert!(log.contains("the contract person cannot be used: person.json:"), "{wrong}: {log}");
+        let is_json = serde_json::from_str::<Value>(&wrong).is_ok();
+        assert_eq!(log.contains("person.json:1:"), !is_json, "{wrong}: {log}");
     }
 }
 
