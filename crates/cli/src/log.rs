@@ -55,6 +55,8 @@ fn init(verbose: bool, lines: impl tracing_subscriber::Layer<Registry> + Send + 
     let of_ours = Targets::new()
         .with_target("formwork_oracle", level)
         .with_target("formwork_gateway", level)
+        // The end of a failure belongs to its beginning.
+        .with_target("formwork_ledger", LevelFilter::INFO)
         .with_target("formwork", LevelFilter::WARN);
     // A program with a subscriber of its own keeps it.
     _ = tracing_subscriber::registry().with(lines.with_filter(of_ours)).try_init();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use formwork_core::{Absent, Coerce, Rule, Schema as _};
-use formwork_json::{Rounded, read_exact};
+use formwork_json::{Rounded, line_column, read_exact};
 use formwork_review::document::{Document, DocumentError, Format};
 use formwork_schema::wrapped;
 use formwork_shape::Shape;
@@ -130,7 +130,10 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
     let mut rounded = Vec::new();
     let mut written = match ending {
         "json" => {
-            let document = read_exact(&text).map_err(|error| unusable(error.to_string()))?;
+            let document = read_exact(&text).map_err(|error| {
+                let (line, column) = line_column(&text, error.at().unwrap_or(0));
+                ContractError::Unusable(format!("{file_name}:{line}:{column}: {error}"))
+            })?;
             rounded = document.rounded;
             plain(document.value)
         }

@@ -105,7 +105,7 @@ impl Access {
     pub(crate) fn client(&self, headers: &HeaderMap) -> Result<Client, Problem> {
         let Some(ledger) = &self.ledger else { return Ok(Client::default()) };
         let now = now();
-        if !ledger.has_keys(now).map_err(|error| unknown(&error))? {
+        if !ledger.has_keys(now).map_err(|error| unread(&error))? {
             return Ok(Client::default());
         }
         let presented = presented_key(headers).ok_or_else(|| {
@@ -113,7 +113,7 @@ impl Access {
         })?;
         match ledger.find_key(presented, now) {
             Ok(key) => Ok(Client(Some(Arc::new(key)))),
-            Err(formwork_ledger::KeyError::Ledger(error)) => Err(unknown(&error)),
+            Err(formwork_ledger::KeyError::Ledger(error)) => Err(unread(&error)),
             Err(error) => Err(Problem::new(Kind::Unauthorized, error.to_string())),
         }
     }
@@ -243,9 +243,20 @@ impl Access {
     }
 }
 
+/// The message for clients about [`Error::Replaced`], whose own message has a path, which is no business of theirs.
+pub(crate) const REPLACED: &str = "the file of the ledger was deleted or replaced: start the service again";
+
 /// Returns the problem of a ledger that cannot be used, where neither the key nor its spending is known from before.
 fn unknown(error: &impl std::fmt::Display) -> Problem {
     Problem::new(Kind::Busy, format!("the API key cannot be checked now: {error}"))
+}
+
+/// Returns the problem of a ledger whose keys cannot be read.
+pub(crate) fn unread(error: &Error) -> Problem {
+    match error {
+        Error::Replaced { .. } => unknown(&REPLACED),
+        error => unknown(error),
+    }
 }
 
 /// Returns the present time.

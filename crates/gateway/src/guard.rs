@@ -21,8 +21,12 @@ impl Guard {
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, Problem> {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         if !self.is_allowed_host(host) {
-            let host: String = host.chars().take(100).collect();
-            let message = format!("the host `{host}` is not served: name it in `hosts` of [serve]");
+            let message = match host.chars().take(100).collect::<String>() {
+                host if host.is_empty() => {
+                    "the header `Host` is missing: send the name of the service".to_owned()
+                }
+                host => format!("the host `{host}` is not served: name it in `hosts` of [serve]"),
+            };
             return Err(Problem::new(Kind::Forbidden, message));
         }
         let Some(origin) = headers.get(header::ORIGIN) else {

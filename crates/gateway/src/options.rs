@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use axum::http::HeaderMap;
 use axum::http::header::CACHE_CONTROL;
+use axum::http::{HeaderMap, HeaderValue};
 use formwork_core::{Absent, Coerce, misspelled};
 
 use crate::engine::Bounds;
@@ -45,6 +45,9 @@ pub(crate) enum Extra {
 const MAX_TAGS: usize = 16;
 const MAX_NAME: usize = 128;
 
+/// The least budget and deadline of a request: costs are counted in millionths of a US dollar.
+pub(crate) const MIN: f64 = 1e-6;
+
 const PREFIX: &str = "x-formwork-";
 
 /// A header that is an option.
@@ -61,8 +64,9 @@ pub(crate) const OPTIONS: [Header; 9] = [
     Header {
         name: "x-formwork-contract",
         about: "The name of a contract of the folder.",
-        read: |options, _, text| {
-            options.contract = Some(text.to_owned());
+        read: |options, header, text| {
+            let name = Some(text.to_owned()).filter(|name| !name.is_empty());
+            options.contract = Some(name.ok_or_else(|| header.wrong("the name of a contract"))?);
             Ok(())
         },
     },
@@ -70,7 +74,8 @@ pub(crate) const OPTIONS: [Header; 9] = [
         name: "x-formwork-budget",
         about: "The most that the request may cost, in US dollars. With `n`, each answer has an equal share.",
         read: |options, header, text| {
-            let usd = header.number(text, "US dollars", "0.05", 1e6)?;
+            let usd = text.strip_prefix('$').unwrap_or(text);
+            let usd = header.number(usd, "US dollars", "0.05", 1e6)?;
             options.bounds.budget = Some((usd * 1e6).round() as u64);
             Ok(())
         },
@@ -144,7 +149,8 @@ pub(crate) const OPTIONS: [Header; 9] = [
         name: "x-formwork-user",
         about: "The user of the run in the ledger.",
         read: |options, header, text| {
-            options.user = Some(header.label(text)?);
+            // A proxy may send the header of a user without a name.
+            options.user = (!text.is_empty()).then(|| header.label(text)).transpose()?;
             Ok(())
         },
     },
@@ -155,11 +161,25 @@ impl Header {
         Problem::invalid(self.name, format!("the header `{}`: expected {what}", self.name))
     }
 
-    /// Reads a number above 0.
+    /// Reads a number.
     fn number(&self, text: &str, unit: &str, example: &str, max: f64) -> Result<f64, Problem> {
-        let number = text.trim_start_matches('$').parse().ok();
-        let what = || format!("{unit}, such as {example}: a number above 0 and up to {max}");
-        number.filter(|number: &f64| *number > 0.0 && *number <= max).ok_or_else(|| self.wrong(&what()))
+        let number = text.parse().ok().filter(|number| (MIN..=max).contains(number));
+        number.ok_or_else(|| self.wrong(&format!("{unit}, such as {example}: a number from {MIN} to {max}")))
+    }
+
+    /// Returns whether several headers of this name are one list.
+    fn is_list(&self) -> bool {
+        matches!(self.name, "x-formwork-tags" | "x-formwork-absent")
+    }
+
+    /// Returns the text of the headers of this name.
+    fn text(&self, headers: &HeaderMap) -> Result<String, Problem> {
+        let texts = headers.get_all(self.name).iter().map(HeaderValue::to_str);
+        let texts: Result<Vec<_>, _> = texts.collect();
+        match texts.map_err(|_| self.wrong("visible ASCII characters"))?[..] {
+            [_, _, ..] if !self.is_list() => Err(self.wrong("one value only")),
+            ref texts => Ok(texts.join(",").trim().to_owned()),
+        }
     }
 
     /// Returns whether the text is the second of two words.
@@ -186,17 +206,13 @@ impl Options {
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
         let mut options = Self { is_new: is_new(headers), ..Self::default() };
         for name in headers.keys().filter(|name| name.as_str().starts_with(PREFIX)) {
-            let (Some(value), name) = (headers.get(name), name.as_str()) else { continue };
+            let name = name.as_str();
             let Some(header) = OPTIONS.iter().find(|header| header.name == name) else {
                 // A header of another meaning may have any bytes.
                 is_other(name)?;
                 continue;
             };
-            match value.to_str().map(str::trim) {
-                Ok("") => {}
-                Ok(text) => (header.read)(&mut options, header, text)?,
-                Err(_) => return Err(header.wrong("visible ASCII characters")),
-            }
+            (header.read)(&mut options, header, &header.text(headers)?)?;
         }
         Ok(options)
     }
@@ -243,7 +259,7 @@ fn is_new(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::{HeaderName, HeaderValue};
+    use axum::http::HeaderName;
 
     use super::*;
 
@@ -257,13 +273,54 @@ mod tests {
         assert_eq!(of(deadline, "86400").unwrap().deadline, Some(Duration::from_secs(86_400)));
         assert_eq!(of(budget, "$1000000").unwrap().budget, Some(1_000_000_000_000));
         for (name, text, says) in [
-            (deadline, "999999", "expected seconds, such as 30: a number above 0 and up to 86400"),
-            (deadline, "0", "up to 86400"),
-            (deadline, "soon", "up to 86400"),
-            (budget, "1000001", "expected US dollars, such as 0.05: a number above 0 and up to 1000000"),
+            (deadline, "999999", "expected seconds, such as 30: a number from 0.000001 to 86400"),
+            (deadline, "0", "to 86400"),
+            (deadline, "soon", "to 86400"),
+            (deadline, "$30", "to 86400"),
+            (deadline, "", "to 86400"),
+            (budget, "1000001", "expected US dollars, such as 0.05: a number from 0.000001 to 1000000"),
+            (budget, "0.0000004", "to 1000000"),
+            (budget, "$$1", "to 1000000"),
+            (budget, " ", "to 1000000"),
+            ("x-formwork-contract", "", "expected the name of a contract"),
         ] {
             let message = of(name, text).unwrap_err().message;
             assert!(message.contains(name) && message.ends_with(says), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_header_has_one_value_unless_it_is_a_list() {
+        for header in &OPTIONS {
+            let of = |count: usize| {
+                let mut headers = HeaderMap::new();
+                for nth in 0..count {
+                    let value =
+                        if header.name == "x-formwork-absent" { format!("$.a{nth}") } else { "1".to_owned() };
+                    headers.append(header.name, value.parse().unwrap());
+                }
+                Options::of(&headers)
+            };
+            let refused = of(2).map_err(|problem| problem.message);
+            match header.name {
+                "x-formwork-tags" => assert_eq!(refused.unwrap().tags, ["1", "1"]),
+                "x-formwork-absent" => {
+                    assert!(matches!(refused.unwrap().absent, Some(Absent::Paths(paths)) if paths.len() == 2))
+                }
+                name => assert_eq!(refused, Err(format!("the header `{name}`: expected one value only"))),
+            }
+        }
+    }
+
+    #[test]
+    fn only_labels_may_be_empty() {
+        for header in &OPTIONS {
+            let of = Options::of(&HeaderMap::from_iter([(
+                HeaderName::from_static(header.name),
+                HeaderValue::from_static(" "),
+            )]));
+            let is_label = ["x-formwork-tags", "x-formwork-user"].contains(&header.name);
+            assert_eq!(of.is_ok(), is_label, "{}", header.name);
         }
     }
 

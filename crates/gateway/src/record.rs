@@ -13,7 +13,7 @@ use crate::access::{Client, now};
 use crate::meter::Answered;
 use crate::names::Names;
 use crate::problem::{Kind, Problem};
-use crate::seen::Seen;
+use crate::seen::{LEFT, Seen};
 use crate::service::Shared;
 
 /// The record of a request, written when it is finished; dropped before, it is written as cancelled.
@@ -352,10 +352,7 @@ pub(crate) fn spent(shared: &Shared, made: &[Made]) -> (Usage, Cost) {
 
 /// Returns the problem of a request that ends without a reader of its response.
 pub(crate) fn left(shared: &Shared) -> Problem {
-    Problem::new(
-        Kind::Busy,
-        if shared.draining.has_ended() { "the service stopped" } else { "the client left" },
-    )
+    Problem::new(Kind::Busy, if shared.draining.has_ended() { "the service stopped" } else { LEFT })
 }
 
 /// Returns a call as the ledger has it; `None` if there is no such target.

@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use formwork_core::Time;
-use formwork_ledger::{RecordId, RunRecord, format_usd};
+use formwork_ledger::{RecordId, RunOutcome, RunRecord, format_usd};
 use formwork_serve::RequestId;
 use hyper::body::{Frame, SizeHint};
 
@@ -26,6 +26,9 @@ tokio::task_local! {
 
 /// The status of requests whose client disconnected before there was a response, in logs and metrics.
 const DISCONNECTED: u16 = 499;
+
+/// The message of a run whose client disconnected.
+pub(crate) const LEFT: &str = "the client left";
 
 /// A request in progress. The log gets its line when the last part of the request is over: its response, and the record of its run.
 pub(crate) struct Seen {
@@ -68,6 +71,8 @@ struct Ran {
     target: String,
     model: String,
     outcome: &'static str,
+    /// The message of a run that failed; the outcome without one.
+    problem: Option<String>,
     calls: usize,
     input_tokens: u64,
     output_tokens: u64,
@@ -151,6 +156,8 @@ impl Seen {
             target: run.target.clone(),
             model: run.model.clone(),
             outcome: run.outcome.name(),
+            problem: matches!(run.outcome, RunOutcome::Failed(_))
+                .then(|| run.message.clone().unwrap_or_else(|| run.outcome.name().to_owned())),
             calls: run.calls.len(),
             input_tokens: run.usage.input_tokens,
             output_tokens: run.usage.output_tokens,
@@ -210,6 +217,9 @@ impl Drop for Seen {
         let number = |number: fn(&Ran) -> u64| ran.map(number);
         let text = |text: fn(&Ran) -> &str| ran.map(text).filter(|text| !text.is_empty());
         let usd = ran.and_then(|ran| ran.micro_usd).map(format_usd);
+        // A stream that fails has the status of its beginning, 200.
+        let failed = ran.and_then(|ran| ran.problem.as_deref());
+        let problem = facts.problem.as_deref().or(failed);
         macro_rules! line {
             ($level:ident, $message:expr) => {
                 tracing::$level!(
@@ -233,14 +243,15 @@ impl Drop for Seen {
                     head_ms,
                     first_ms,
                     took_ms,
-                    problem = facts.problem.as_deref(),
+                    problem,
                     $message
                 )
             };
         }
-        match &facts.problem {
-            Some(_) => line!(warn, "refused"),
-            None if status == DISCONNECTED => line!(warn, "the client disconnected"),
+        match problem {
+            _ if facts.problem.is_some() => line!(warn, "refused"),
+            _ if status == DISCONNECTED || problem == Some(LEFT) => line!(warn, "the client disconnected"),
+            Some(_) => line!(warn, "failed"),
             None => line!(info, "answered"),
         }
     }

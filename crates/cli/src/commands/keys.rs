@@ -13,7 +13,7 @@ use crate::stderr::say;
 
 const AFTER_HELP: &str = "\
 Examples:
-  formwork keys add alice --budget 5.00 --per day --rpm 60 --models gpt-5.4-mini,local --expires 90d
+  formwork keys add alice --budget 5.00 --per day --rpm 60 --models primary,fast --expires 90d
   formwork keys list
   formwork keys rotate alice
   formwork keys revoke alice
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 
 const ADD: &str = "\
 Examples:
-  formwork keys add alice --budget 5.00 --per day --rpm 60 --models gpt-5.4-mini,local --expires 90d
+  formwork keys add alice --budget 5.00 --per day --rpm 60 --models primary,fast --expires 90d
   formwork keys add bob --tpm 100000 --max-open 4
   formwork keys add ops --role admin
   KEY=$(formwork keys add ci)
@@ -90,7 +90,7 @@ enum Action {
         /// Maximum number of requests per minute [default: no limit]
         #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u32).range(1..))]
         rpm: Option<u32>,
-        /// The allowed models, targets and aliases, separated by commas [default: all]
+        /// The allowed targets and aliases by their names in the configuration, separated by commas [default: all]
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         models: Vec<String>,
         /// The lifetime of the key, such as 90d, 12h or 30m [default: no end]

@@ -25,7 +25,8 @@ Examples:
 
 Clients keep their library and change its base URL: http://127.0.0.1:8190/v1 for OpenAI's, http://127.0.0.1:8190 for
 Anthropic's and Ollama's. `model` is a provider in `targets` of the configuration, a list, an alias, or `default`. SIGINT and SIGTERM end the
-service when open requests have their answers, within --drain and one second. SIGHUP reads the configuration, the contracts and the
+service when open requests have their answers, within --drain and one second; while another process locks the ledger, up to 10 seconds
+later, and runs and costs that it could not write are logged. SIGHUP reads the configuration, the contracts and the
 certificate again; open requests end as they began, and a wrong file changes nothing. The address, the ledger and [telemetry] need a
 new start.
 
@@ -36,7 +37,8 @@ have precedence over the settings of that section as well.
 Exit codes:
   0    ended by a signal
   2    wrong usage, or an invalid file, key or address
-  3    the model cannot be opened";
+  3    the model cannot be opened
+  130  ended at once by a second signal; the next start releases what the open requests reserved";
 
 /// Serve OpenAI's, Anthropic's and Ollama's protocols; every answer to a schema is valid
 #[derive(clap::Args)]
@@ -95,7 +97,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     let tls = tls(args, config.serve())?;
     let listener = service::listen(args.listen)?;
     let address = listener.local_addr().map_err(Failed::usage)?;
-    service::run(Builder::new_multi_thread(), async {
+    let served = service::run(Builder::new_multi_thread(), async {
         let builder = gateway(args, &config, providers, ledger.as_ref()).await?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let has_tls = tls.is_some();
@@ -107,7 +109,8 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let reloads = async {
             loop {
                 hangups.next().await;
-                match reloaded(args, providers, ledger.as_ref(), (has_tls, is_file)).await {
+                match reloaded(args, providers, ledger.as_ref(), (has_tls, is_file, config.telemetry())).await
+                {
                     Ok(builder) => {
                         let problems = gateway.reload(builder);
                         say!("read the configuration again");
@@ -121,8 +124,16 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
             served = gateway.clone().serve(listener, signals::ended()) => served.map_err(service::failed),
             () = reloads => Ok(()),
         }
-    })
+    });
+    // The ledger logs what it could not write.
+    if let Some(ledger) = &ledger {
+        ledger.close_within(CLOSE);
+    }
+    served
 }
+
+/// The most time for the ledger to write what waits, once the service has ended. The service has waited five seconds for it before.
+const CLOSE: Duration = Duration::from_secs(5);
 
 /// Finds the configuration, or the one of the local model. Returns also whether it is that of a file.
 fn find(args: &Args, providers: &Providers) -> Result<(Config, bool), Failed> {
@@ -141,7 +152,7 @@ async fn reloaded(
     args: &Args,
     providers: &Providers,
     ledger: Option<&Ledger>,
-    (has_tls, was_file): (bool, bool),
+    (has_tls, was_file, telemetry): (bool, bool, &formwork::config::Telemetry),
 ) -> Result<GatewayBuilder, Failed> {
     let (config, is_file) = find(args, providers)?;
     if was_file && !is_file {
@@ -152,6 +163,9 @@ async fn reloaded(
         return Err(Failed::usage("[serve]: TLS cannot be switched while the service runs: start it again"));
     }
     let builder = gateway(args, &config, providers, ledger).await?;
+    if config.telemetry() != telemetry {
+        say!("[telemetry] has changed, which needs a new start: the service goes on with the former section");
+    }
     Ok(set(builder, tls, GatewayBuilder::with_tls))
 }
 

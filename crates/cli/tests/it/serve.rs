@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use formwork_testkit::server::{Reply, Server};
+use formwork_testkit::server::{End, Reply, Server};
 use serde_json::{Value, json};
 
 use super::{command, folder, formwork, refused, temporary};
@@ -319,7 +319,9 @@ fn a_broken_file_of_a_contract_leaves_its_last_version_in_use_and_is_reported() 
         let alive = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         assert_eq!(send(&serving.address, alive).unwrap().0, 200);
         let log = serving.ended();
-        assert!(log.contains("the contract person cannot be used: person.json: "), "{wrong}: {log}");
+        assert!(log.contains("the contract person cannot be used: person.json:"), "{wrong}: {log}");
+        let is_json = serde_json::from_str::<Value>(&wrong).is_ok();
+        assert_eq!(log.contains("person.json:1:"), !is_json, "{wrong}: {log}");
     }
 }
 
@@ -572,4 +574,148 @@ fn the_order_and_the_weights_of_the_configurations_targets_hold_for_the_model_de
         }
         assert_eq!(servers.each_ref().map(|server| server.received().len()), shares, "{order}");
     }
+}
+
+/// A priced service with the key of a client, and the ledger of both.
+fn with_key(server: &Server, name: &str) -> (Serving, String, String) {
+    let config = priced(&server.url(), &format!("{name}.toml"));
+    let ledger = folder().join(format!("{name}.db")).display().to_string();
+    let added = formwork(&["keys", "add", "alice", "--ledger", &ledger], "");
+    let key = added.stdout.split_whitespace().find(|word| word.starts_with("fw_")).unwrap().to_owned();
+    (Serving::start(&["--config", &config, "--ledger", &ledger]), key, ledger)
+}
+
+/// A server that bills [`COST`] for each call.
+fn billing() -> Server {
+    let body = json!({"choices": [{
+        "index": 0, "message": {"role": "assistant", "content": "34"}, "finish_reason": "stop",
+    }], "usage": {"prompt_tokens": 10, "completion_tokens": 50, "total_tokens": 60}});
+    Server::start([Reply::json(body.to_string())]).unwrap()
+}
+
+fn hello() -> Value {
+    json!({"model": "primary", "max_tokens": 60, "messages": [{"role": "user", "content": "Maria, 34"}]})
+}
+
+#[test]
+fn the_keys_of_a_ledger_that_was_deleted_or_replaced_end_and_the_service_says_why() {
+    let server = billing();
+    let (mut serving, key, ledger) = with_key(&server, "serve-replaced");
+    assert_eq!(serving.post("/v1/chat/completions", &key, &hello()).0, 200);
+    for kind in ["", "-wal", "-shm"] {
+        std::fs::remove_file(format!("{ledger}{kind}")).unwrap();
+    }
+    // The service reads keys once a second.
+    let refused = loop {
+        let (status, body) = serving.post("/v1/chat/completions", &key, &hello());
+        if status != 200 {
+            break (status, body);
+        }
+    };
+    assert!(refused.0 == 503 && refused.1.contains("deleted or replaced"), "{refused:?}");
+    // Another ledger has not the keys of the one that was opened.
+    assert_eq!(formwork(&["keys", "add", "bob", "--ledger", &ledger], "").code, 0);
+    assert_eq!(serving.post("/v1/chat/completions", &key, &hello()).0, 503);
+    let request = "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let (status, body) = send(&serving.address, request).unwrap();
+    assert!(status == 503 && body.contains("deleted or replaced"), "{body}");
+    assert!(!body.contains(&ledger), "{body}");
+    let errors = serving.ended();
+    let says = format!("{ledger} was deleted or replaced: start the service again");
+    assert_eq!(errors.matches(&says).count(), 1, "{errors}");
+}
+
+#[test]
+fn a_service_ends_while_another_process_locks_the_ledger_and_says_what_is_lost() {
+    let server = billing();
+    let (mut serving, key, ledger) = with_key(&server, "serve-locked");
+    assert_eq!(serving.post("/v1/chat/completions", &key, &hello()).0, 200);
+    let other = rusqlite::Connection::open(&ledger).unwrap();
+    other.busy_timeout(Duration::from_secs(300)).unwrap();
+    let count = |sql: &str| other.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    while count("SELECT count(*) FROM run") < 1 {}
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    assert_eq!(serving.post("/v1/chat/completions", &key, &hello()).0, 200);
+    let errors = serving.ended();
+    assert!(errors.contains("waits for the ledger"), "{errors}");
+    let says = "these are lost: runs: 1, costs of calls: 1 (0.00011 US dollars)";
+    assert!(errors.contains(says), "{errors}");
+}
+
+#[test]
+fn the_log_has_the_beginning_and_the_end_of_a_time_in_which_the_ledger_cannot_be_written() {
+    let server = billing();
+    let (mut serving, key, ledger) = with_key(&server, "serve-unwritten");
+    let other = rusqlite::Connection::open(&ledger).unwrap();
+    other.busy_timeout(Duration::from_secs(300)).unwrap();
+    let broken = "CREATE TRIGGER broken BEFORE INSERT ON run BEGIN SELECT RAISE(ABORT, 'broken'); END";
+    other.execute_batch(broken).unwrap();
+    assert_eq!(serving.post("/v1/chat/completions", &key, &hello()).0, 200);
+    let request = "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    while !send(&serving.address, request).unwrap().1.contains("cannot be written") {}
+    other.execute_batch("DROP TRIGGER broken").unwrap();
+    while other.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0)).unwrap() < 1 {}
+    let errors = serving.ended();
+    let said =
+        |what: &str| errors.lines().filter(|line| line.contains(what) && line.contains(&ledger)).count();
+    assert_eq!(said("up to 16384 runs are kept in memory until it can"), 1, "{errors}");
+    assert_eq!(said("runs that were written late: 1, runs that were lost: 0"), 1, "{errors}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_hangup_changes_the_limits_of_later_connections_and_says_that_telemetry_needs_a_new_start() {
+    let server = upstream();
+    let text = |timeout: f64, telemetry: &str| {
+        format!("{}[serve]\nhead_timeout_seconds = {timeout}\n{telemetry}", named(&server, "before"))
+    };
+    let path = temporary("serve-limits.toml", text(600.0, ""));
+    let mut serving = Serving::start(&["--config", &path]);
+    std::fs::write(&path, text(0.05, "[telemetry]\nservice = \"other\"\n")).unwrap();
+    let id = serving.child.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+    let start = Instant::now();
+    // A connection that sends nothing is closed by the new limit; one from before the reload is open for ten minutes.
+    loop {
+        let mut socket = TcpStream::connect(&serving.address).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        if socket.read_to_end(&mut Vec::new()).is_ok() {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(300));
+    }
+    let log = serving.ended();
+    assert_eq!(log.matches("[telemetry] has changed, which needs a new start").count(), 1, "{log}");
+    assert!(log.contains("read the configuration again"), "{log}");
+}
+
+#[test]
+fn the_log_warns_of_a_stream_that_failed_and_of_a_client_that_left() {
+    let delta = json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": "thirty"}}]});
+    let piece = format!("data: {delta}\n\n");
+    let cut = Reply::pieces([piece.clone()]).with_header("content-type", "text/event-stream");
+    let endless = Reply::endless(piece.clone()).with_header("content-type", "text/event-stream");
+    let server = Server::start([cut.cut_at(piece.len(), End::Close), endless]).unwrap();
+    let config = config(&server);
+    let text = std::fs::read_to_string(&config).unwrap().replace("stream = false\n", "");
+    std::fs::write(&config, text).unwrap();
+    let mut serving = Serving::start(&["--config", &config, "--verbose"]);
+    let mut body = hello();
+    body["stream"] = json!(true);
+    assert_eq!(serving.post("/v1/chat/completions", "any", &body).0, 200);
+    let body = body.to_string();
+    let mut socket = TcpStream::connect(&serving.address).unwrap();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    socket.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes()).unwrap();
+    socket.read_exact(&mut [0; 200]).unwrap();
+    drop(socket);
+    let log = serving.ended();
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let lines: Vec<Value> = lines.filter(|line| line["request_id"].is_string()).collect();
+    let [failed, left] = &lines[..] else { panic!("{log}") };
+    let head = |line: &Value| (line["level"].clone(), line["message"].clone(), line["status"].clone());
+    assert_eq!(head(failed), (json!("WARN"), json!("failed"), json!(200)), "{log}");
+    assert!(failed["outcome"] == "unavailable" && failed["problem"].is_string(), "{failed}");
+    assert_eq!(head(left), (json!("WARN"), json!("the client disconnected"), json!(200)), "{log}");
+    assert_eq!(left["problem"], "the client left", "{left}");
 }

@@ -31,7 +31,7 @@ use crate::contracts::{Schema, Spec};
 use crate::document::Extent;
 use crate::engine::{Ready, reply};
 use crate::names::DEFAULT;
-use crate::options::Options;
+use crate::options::{MIN, Options};
 use crate::problem::{Kind, Problem};
 use crate::protocol::{EVENTS, OPENAI};
 use crate::record::Record;
@@ -173,8 +173,8 @@ async fn spec(shared: &Shared, extract_request: &ExtractRequest, options: &Optio
 /// Takes the limits of the body into the options: the lower ones of body and headers count.
 fn limit(extract_request: &ExtractRequest, options: &mut Options) -> Result<(), Problem> {
     let within = |name: &str, value: Option<f64>, max: f64| match value {
-        Some(value) if !(value > 0.0 && value <= max) => {
-            Err(Problem::invalid(name, format!("`{name}`: expected a number above 0, at most {max}")))
+        Some(value) if !(MIN..=max).contains(&value) => {
+            Err(Problem::invalid(name, format!("`{name}`: expected a number from {MIN} to {max}")))
         }
         value => Ok(value),
     };

@@ -439,7 +439,12 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
         }
         Err(ContractError::Unknown(names)) => {
             let name: String = name.chars().take(100).collect();
-            let message = format!("there is no contract `{name}`; there are: {}", names.join(", "));
+            let message = match names.is_empty() {
+                true => {
+                    format!("there is no contract `{name}`: the folder {} has none", folder.path().display())
+                }
+                false => format!("there is no contract `{name}`; there are: {}", names.join(", ")),
+            };
             Err(Problem {
                 param: Some("x-formwork-contract".to_owned()),
                 ..Problem::new(Kind::NotFound, message)

@@ -32,6 +32,7 @@ use std::future::Future;
 use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -227,6 +228,28 @@ struct Service {
     routes: RwLock<Routes>,
 }
 
+impl Service {
+    /// Returns the state of the last reload.
+    fn shared(&self) -> Arc<Shared> {
+        self.routes.read().unwrap_or_else(PoisonError::into_inner).shared()
+    }
+
+    /// Returns the limits of a connection that begins now.
+    fn connections(&self) -> Connections {
+        let shared = self.shared();
+        let limits = &shared.engine.limits;
+        Connections {
+            read_timeout: limits.head_timeout,
+            write_timeout: limits.write_timeout,
+            max: limits.max_connections,
+            max_per_address: limits.max_per_address,
+            drain: limits.drain,
+            accept_while_draining: true,
+            tls: shared.tls.clone(),
+        }
+    }
+}
+
 impl Gateway {
     /// Returns a builder without targets.
     pub fn builder() -> GatewayBuilder {
@@ -239,8 +262,9 @@ impl Gateway {
     }
 
     /// Answers requests that arrive from now on with the targets, defaults, limits, contracts, hosts and origins of another builder, and
-    /// connections that begin from now on with its certificate. Open requests end as they began. The ledger, the telemetry, the limits of
-    /// connections and whether there is TLS stay those that the service was built with; keys are read from the ledger anyway.
+    /// connections that begin from now on with its certificate and limits. Open requests end as they began. The ledger, the telemetry,
+    /// [`Limits::max_connections`] and whether there is TLS stay those that the service was built with; keys are read from the ledger
+    /// anyway.
     ///
     /// Returns the [`problems`](Self::problems) of the contracts.
     pub fn reload(&self, builder: GatewayBuilder) -> Vec<String> {
@@ -248,7 +272,7 @@ impl Gateway {
         if let (Some(own), Some(new)) = (&first.tls, &builder.tls) {
             own.replace(new);
         }
-        let running = self.0.routes.read().unwrap_or_else(PoisonError::into_inner).shared();
+        let running = self.0.shared();
         let shared = Arc::new(builder.shared(Some(&running)));
         *self.0.routes.write().unwrap_or_else(PoisonError::into_inner) = Routes::new(shared);
         self.problems()
@@ -257,12 +281,13 @@ impl Gateway {
     /// Returns a sentence for each contract of the folder whose file is wrong or that cannot be used. Its last version stays in use, if
     /// there is one.
     pub fn problems(&self) -> Vec<String> {
-        let shared = self.0.routes.read().unwrap_or_else(PoisonError::into_inner).shared();
+        let shared = self.0.shared();
         shared.folder.as_ref().map(|folder| folder.problems(&shared.engine)).unwrap_or_default()
     }
 
     /// Serves until `shutdown` is done, then refuses new requests with 503 and ends when the open ones have their responses, or
-    /// [`Limits::drain`] has passed. Needs tokio with time and IO.
+    /// [`Limits::drain`] has passed. Then the ledger has five seconds to write the last runs and costs; [`Ledger::close_within`] says which
+    /// it could not. Needs tokio with time and IO.
     ///
     /// # Errors
     /// If the listener cannot be used. A connection that fails ends alone.
@@ -275,23 +300,14 @@ impl Gateway {
         if let Some(ledger) = first.access.ledger().filter(|_| !first.is_view) {
             release(ledger);
         }
-        let limits = &first.engine.limits;
-        let connections = Connections {
-            read_timeout: limits.head_timeout,
-            write_timeout: limits.write_timeout,
-            max: limits.max_connections,
-            max_per_address: limits.max_per_address,
-            drain: limits.drain,
-            accept_while_draining: true,
-            tls: first.tls.clone(),
-        };
         let draining = first.draining.clone();
         let service = Arc::clone(&self.0);
         let answer = move |request| {
             let routes = service.routes.read().unwrap_or_else(PoisonError::into_inner).clone();
             routes.answer(request)
         };
-        let serving = formwork_serve::serve(listener, answer, connections, draining, shutdown);
+        let serving =
+            formwork_serve::serve_with(listener, answer, || self.0.connections(), draining, shutdown);
         let serving = async {
             match &first.telemetry {
                 Some(telemetry) => telemetry.export_while(serving).await,
@@ -302,22 +318,31 @@ impl Gateway {
             served = serving => served,
             never = prune(&self.0) => match never {},
         };
-        first.access.all_settled(SETTLE).await;
-        if let Some(ledger) = first.access.ledger() {
-            // The ledger counts records that it cannot write, so the error is ignored here.
-            _ = ledger.flush().await;
+        let mut written = pin!(async {
+            first.access.all_settled(SETTLE).await;
+            if let Some(ledger) = first.access.ledger() {
+                // The ledger counts records that it cannot write, so the error is ignored here.
+                _ = ledger.flush().await;
+            }
+        });
+        if tokio::time::timeout(SILENCE, written.as_mut()).await.is_err() {
+            tracing::warn!(target: "formwork_gateway", "the service has ended and waits for the ledger, which cannot be written yet");
+            _ = tokio::time::timeout(SETTLE.saturating_sub(SILENCE), written).await;
         }
         served
     }
 }
 
-/// The most time in which reservations of the last requests are settled, once their responses have ended.
+/// The most time in which the last requests are settled and written, once their responses have ended.
 const SETTLE: Duration = Duration::from_secs(5);
+
+/// The time after which the service says that it waits for that.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// Deletes what the ledger keeps no longer, at the start and every hour.
 async fn prune(service: &Service) -> Infallible {
     loop {
-        let shared = service.routes.read().unwrap_or_else(PoisonError::into_inner).shared();
+        let shared = service.shared();
         let Limits { keep_runs, keep_bodies, .. } = shared.engine.limits;
         let before = |keep: Duration| Time(now().0.saturating_sub(keep.as_millis() as u64));
         let old = Prune { runs: keep_runs.map(before), bodies: keep_bodies.map(before), ..Prune::default() };

@@ -7,11 +7,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use formwork_core::{Restriction, RestrictionKind};
 use formwork_extract::ObservationStore;
-use formwork_ledger::Ledger;
+use formwork_ledger::{Error, Ledger};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::access::{Access, now};
+use crate::access::{Access, REPLACED, now};
 use crate::engine::Engine;
 use crate::names::Target;
 
@@ -42,11 +42,14 @@ pub(super) fn response(is_ready: bool, ledger: Option<&str>, reasons: Vec<String
 }
 
 /// Responds by the state of the ledger and the targets. No target is called for it. A ledger that cannot be written is no reason to refuse
-/// requests: runs and spending are kept in memory meanwhile. It becomes one when the memory for the spending of keys is full.
+/// requests: runs and spending are kept in memory meanwhile. It becomes one when the memory for the spending of keys is full, or when the
+/// file is no longer at its path.
 pub(super) async fn answer(engine: &Engine, access: &Access, checked: &Checked) -> Response {
     let (mut is_ready, mut state, mut reasons) = (true, None, Vec::new());
     if let Some(ledger) = access.ledger() {
         let why = unwritten(ledger, checked).await;
+        // Every request that needs a key is refused then.
+        is_ready = why.as_deref() != Some(REPLACED);
         state = Some(if why.is_some() { "degraded" } else { "ok" });
         reasons.extend(why);
         if !ledger.counts_spending() && ledger.has_keys(now()).unwrap_or(true) {
@@ -85,6 +88,7 @@ async fn unwritten(ledger: &Ledger, checked: &Checked) -> Option<String> {
     let reason = match tokio::time::timeout(PATIENCE, ledger.probe()).await {
         Err(_) => Some("the ledger is locked by another process".to_owned()),
         // The message may name the file, which is no business of clients without a key.
+        Ok(Err(Error::Replaced { .. })) => Some(REPLACED.to_owned()),
         Ok(Err(_)) => Some("the ledger cannot be written".to_owned()),
         // A damaged page may let the probe pass, and no run.
         Ok(Ok(())) if ledger.health().lacks_runs => Some("the ledger cannot be written".to_owned()),

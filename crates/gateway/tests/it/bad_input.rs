@@ -57,6 +57,20 @@ fn bad_requests_are_refused_in_their_protocol_and_the_service_goes_on() {
     }
 }
 
+#[test]
+fn a_missing_host_and_a_folder_without_contracts_are_named() {
+    let server = Server::start([completion("{}")]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let gate =
+        Gate::start(targets(&openai(&server.url())).with_limits(limits()).with_contracts(folder.path()));
+    let got = gate.send(b"GET /v1/models HTTP/1.0\r\n\r\n");
+    assert!(got.status == 403 && got.text().contains("the header `Host` is missing"), "{}", got.text());
+    let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Hello"}]});
+    let got = gate.post("/v1/chat/completions", &[("x-formwork-contract", "person")], &body);
+    let says = format!("there is no contract `person`: the folder {} has none", folder.path().display());
+    assert!(got.status == 404 && got.text().contains(&says), "{}", got.text());
+}
+
 /// The cost of a request is reserved by them, and nobody knows what a server makes of `"100"`.
 #[test]
 fn a_limit_that_is_no_number_is_refused_before_any_call() {

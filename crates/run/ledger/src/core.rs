@@ -1,10 +1,12 @@
 //! The state that the writer's thread and all handles share.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde::Serialize;
 
+use crate::error::is_full;
 use crate::known::Known;
 use crate::memory::Memory;
 use crate::process::Process;
@@ -27,8 +29,12 @@ pub(crate) struct Core {
     unsettled: Mutex<Vec<Box<dyn Job>>>,
     /// Spending that is not in the file yet.
     pub(crate) memory: Memory,
+    /// Whether the path had another file than the one that was opened when it was looked at last.
+    is_replaced: AtomicBool,
     /// The error of the last write; `None` after one that succeeded.
     failure: Mutex<Option<Error>>,
+    /// The present row of failed writes.
+    outage: Mutex<Outage>,
     /// Without the number of queued runs.
     health: Mutex<Health>,
 }
@@ -61,10 +67,38 @@ pub struct Health {
     pub shed_values: u64,
     /// Writes that failed, with any number of runs in each.
     pub errors: u64,
-    /// The message of the last such write; `None` once a later group was written.
+    /// The message of the last such write; `None` once a later write succeeded.
     pub last_error: Option<String>,
     /// Whether the last group of runs could not be written.
     pub lacks_runs: bool,
+}
+
+/// The runs of a row of failed writes.
+#[derive(Default)]
+struct Outage {
+    /// The number of runs that were lost before it.
+    shed_before: u64,
+    /// The number of runs that are kept until the file can be written.
+    late: u64,
+}
+
+/// The records that are not in the file, and are lost if the process ends.
+///
+/// ```
+/// use formwork_ledger::{Ledger, Settings, Unwritten};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// assert_eq!(ledger.close_within(std::time::Duration::from_secs(5)), Unwritten::default());
+/// # Ok::<(), formwork_ledger::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unwritten {
+    /// Runs.
+    pub runs: u64,
+    /// Costs of calls.
+    pub settlements: u64,
+    /// The sum of these costs, in millionths of a US dollar.
+    pub amount: u64,
 }
 
 impl Core {
@@ -78,7 +112,9 @@ impl Core {
             known: Known::default(),
             unsettled: Mutex::default(),
             memory: Memory::default(),
+            is_replaced: AtomicBool::default(),
             failure: Mutex::default(),
+            outage: Mutex::default(),
             health: Mutex::default(),
         }
     }
@@ -122,9 +158,66 @@ impl Core {
         let mut health = lock(&self.health);
         health.errors += 1;
         if health.last_error.is_none() {
-            tracing::error!(%error, "the ledger cannot be written: runs are shed until it can");
+            *lock(&self.outage) = Outage { shed_before: health.shed_runs, late: 0 };
+            let path = self.path_text();
+            if self.is_at_limit(error) {
+                tracing::error!(path, %error, "the ledger has its largest size: runs are lost until old ones are deleted");
+            } else {
+                let max = self.settings.max_queued;
+                tracing::error!(path, %error, "the ledger cannot be written: up to {max} runs are kept in memory until it can");
+            }
         }
         health.last_error = Some(error.to_string());
+    }
+
+    /// Returns whether a write failed because the file has the size of the settings, and stays so.
+    pub(crate) fn is_at_limit(&self, error: &rusqlite::Error) -> bool {
+        is_full(error) && self.settings.max_bytes.is_some()
+    }
+
+    /// Notes the number of runs that are kept until the file can be written.
+    pub(crate) fn late(&self, runs: u64) {
+        lock(&self.outage).late = runs;
+    }
+
+    /// Notes that the file can be written, and logs it after failures.
+    pub(crate) fn works_again(&self) {
+        let mut health = lock(&self.health);
+        if health.last_error.take().is_some() {
+            let Outage { shed_before, late } = std::mem::take(&mut *lock(&self.outage));
+            let lost = health.shed_runs.saturating_sub(shed_before);
+            let path = self.path_text();
+            tracing::info!(
+                path,
+                late,
+                lost,
+                "the ledger is written again: runs that were written late: {late}, runs that were lost: {lost}"
+            );
+        }
+    }
+
+    pub(crate) fn path_text(&self) -> String {
+        self.place.as_ref().map_or_else(|| ":memory:".to_owned(), |place| place.display().to_string())
+    }
+
+    /// Returns what is not in the file; `shed_before` is the number of runs that were lost before the time that counts.
+    pub(crate) fn unwritten(&self, shed_before: u64) -> Unwritten {
+        let health = self.health();
+        let runs = health.queued + health.shed_runs.saturating_sub(shed_before);
+        let (settlements, amount) = self.memory.unwritten();
+        Unwritten { runs, settlements, amount }
+    }
+
+    /// Checks that the path of the ledger has the file that was opened. The first of a row of failures is logged.
+    pub(crate) fn in_place(&self) -> Result<(), Error> {
+        let found = self.store.in_place();
+        let was_replaced = self.is_replaced.swap(found.is_err(), Ordering::Relaxed);
+        if let Err(error) = &found
+            && !was_replaced
+        {
+            tracing::error!(%error, "the ledger is no longer at its path");
+        }
+        found
     }
 
     /// Returns the error of the last write; `None` after one that succeeded.

@@ -47,6 +47,12 @@ pub enum Error {
         /// The newest format that this version reads.
         known: i64,
     },
+    /// The path of the open file has another file now, or none: records would be lost, and keys are not those of the new file.
+    #[error("{} was deleted or replaced: start the service again", path.display())]
+    Replaced {
+        /// The path.
+        path: PathBuf,
+    },
     /// Reading or writing the open file failed.
     #[error("the ledger cannot be {}: {message}", if *.is_write { "written" } else { "read" })]
     Storage {

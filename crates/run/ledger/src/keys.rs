@@ -102,8 +102,9 @@ impl Ledger {
     /// Returns the key with this name.
     ///
     /// # Errors
-    /// [`Error::NoSuchKey`], [`Error::Storage`].
+    /// [`Error::NoSuchKey`], [`Error::Storage`], [`Error::Replaced`].
     pub fn key(&self, name: &str) -> Result<Key, Error> {
+        self.core().in_place()?;
         self.core()
             .store
             .read(|connection| find(connection, "name", name))?
@@ -115,12 +116,13 @@ impl Ledger {
     /// process adds counts at once.
     ///
     /// # Errors
-    /// [`Error::Storage`].
+    /// [`Error::Storage`], [`Error::Replaced`].
     pub fn has_keys(&self, now: Time) -> Result<bool, Error> {
         let (known, store) = (&self.core().known, &self.core().store);
         if let Some(has_keys) = known.has_keys(now) {
             return Ok(has_keys);
         }
+        self.core().in_place()?;
         let changes = known.changes();
         let sql = "SELECT EXISTS (SELECT 1 FROM key)";
         let has_keys =
@@ -164,7 +166,8 @@ impl Ledger {
 
     /// Returns the key with this secret, if it may be used now. A key that was found is remembered for a second, so what
     /// [`Key::spent`] and [`Key::held`] say may be as old; revoking and rotating in this process work at once. While the file cannot be
-    /// read, a key is what it was within the last hour.
+    /// read, a key is what it was within the last hour. The keys of a file that was deleted or replaced are not used: the file in its place
+    /// may have other ones.
     ///
     /// # Errors
     /// [`KeyError`] says why the request must be refused. Its message names the key, never the secret.
@@ -177,6 +180,7 @@ impl Ledger {
         let key = match core.known.get(&hashed, now) {
             Some(key) => key,
             None => {
+                core.in_place()?;
                 let changes = core.known.changes();
                 let found = core.store.read(|connection| find(connection, "hash", hashed));
                 match found {

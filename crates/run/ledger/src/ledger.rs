@@ -2,6 +2,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -10,7 +11,7 @@ use crate::core::Core;
 use crate::queue::Task;
 use crate::store::{LEDGER, Store};
 use crate::task::{Committed, Job, block_on, job};
-use crate::{Error, Health, RunRecord, Settings, writer};
+use crate::{Error, Health, RunRecord, Settings, Unwritten, usd, writer};
 
 /// A SQLite file with runs, spending and keys. Clones are handles to the same ledger; the last one that is dropped writes
 /// what waits and closes it.
@@ -115,8 +116,9 @@ impl Ledger {
     /// process that locks it, for which the write waits up to five seconds.
     ///
     /// # Errors
-    /// [`Error::Storage`], [`Error::Closed`].
+    /// [`Error::Replaced`], [`Error::Storage`], [`Error::Closed`].
     pub async fn probe(&self) -> Result<(), Error> {
+        self.0.core.in_place()?;
         self.submit(|connection| connection.pragma_update(None, "user_version", LEDGER.steps.len() as i64))
             .await
     }
@@ -135,7 +137,25 @@ impl Ledger {
     /// Writes the queue and ends the writer, also for other handles. Runs that are recorded afterwards are counted as
     /// shed, and writes fail; reading still works. Blocks the thread.
     pub fn close(&self) {
-        self.0.close();
+        self.0.close(None);
+    }
+
+    /// Closes the ledger like [`Ledger::close`], but waits for `within` at most, for a process that must end although another one locks
+    /// the file. Returns, and logs, what is not written by then: it is lost when the process ends.
+    pub fn close_within(&self, within: Duration) -> Unwritten {
+        let shed_before = self.health().shed_runs;
+        self.0.close(Some(within));
+        let left = self.0.core.unwritten(shed_before);
+        if left != Unwritten::default() {
+            let Unwritten { runs, settlements, amount } = left;
+            let (path, usd) = (self.0.core.path_text(), usd::format(amount));
+            tracing::error!(
+                path,
+                "the ledger could not be written before the end, and these are lost: runs: {runs}, costs of calls: {settlements} \
+                 ({usd} US dollars)"
+            );
+        }
+        left
     }
 
     fn submit_flush(&self) -> Committed<()> {
@@ -180,12 +200,14 @@ impl Ledger {
 }
 
 impl Handle {
-    fn close(&self) {
+    /// Ends the writer, and waits for it: for `within` at most, if that is set.
+    fn close(&self, within: Option<Duration>) {
         self.core.queue.close();
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(writer) = writer {
             // The writer's thread itself may hold the last handle, in a write; it cannot wait for itself.
-            if writer.thread().id() != thread::current().id() {
+            let is_other = writer.thread().id() != thread::current().id();
+            if is_other && within.is_none_or(|within| self.core.queue.wait_for_end(within)) {
                 let _ = writer.join();
             }
         }
@@ -194,6 +216,6 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.close();
+        self.close(None);
     }
 }

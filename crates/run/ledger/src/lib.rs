@@ -68,7 +68,7 @@ mod task;
 mod usd;
 mod writer;
 
-pub use crate::core::Health;
+pub use crate::core::{Health, Unwritten};
 pub use database::Database;
 pub use error::Error;
 pub use hourly::HourlyReason;

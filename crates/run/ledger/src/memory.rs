@@ -10,9 +10,13 @@ use crate::{Error, Key, KeyId};
 /// The most reservations and charges in memory. Beyond it, spending is not known any more.
 const MAX: u64 = 16_384;
 
-/// The amounts in memory by key.
+/// The amounts in memory by key, and the settlements that are not written.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<HashMap<KeyId, Amounts>>);
+pub(crate) struct Memory {
+    amounts: Mutex<HashMap<KeyId, Amounts>>,
+    /// Their number, and their sum in millionths of a US dollar: also of those whose first write is still to come.
+    unwritten: Mutex<(u64, u64)>,
+}
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Amounts {
@@ -78,13 +82,30 @@ impl Memory {
         }
     }
 
+    /// Notes a settlement that is to be written.
+    pub(crate) fn settling(&self, actual: u64) {
+        let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+        *unwritten = (unwritten.0 + 1, unwritten.1.saturating_add(actual));
+    }
+
+    /// Notes that a settlement was written.
+    pub(crate) fn settled(&self, actual: u64) {
+        let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+        *unwritten = (unwritten.0.saturating_sub(1), unwritten.1.saturating_sub(actual));
+    }
+
+    /// Returns the number of settlements that are not written, and their sum.
+    pub(crate) fn unwritten(&self) -> (u64, u64) {
+        *self.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns whether there is no room for another amount.
     pub(crate) fn is_full(&self) -> bool {
         is_full(&self.lock())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<KeyId, Amounts>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.amounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -37,6 +37,10 @@ struct State {
     /// The time before which runs are not written, because the last attempt failed.
     not_before: Option<Instant>,
     tasks: Vec<Task>,
+    /// The number of runs that are being written.
+    writing_runs: usize,
+    /// Whether the writer has ended.
+    has_ended: bool,
     /// Whether the writer sleeps until it is woken.
     is_idle: bool,
     is_closed: bool,
@@ -46,6 +50,7 @@ struct State {
 pub(crate) struct Queue {
     state: Mutex<State>,
     wake: Condvar,
+    ended: Condvar,
 }
 
 /// The work that the writer has to do now.
@@ -99,6 +104,7 @@ impl Queue {
         runs.drain(..shed);
         state.bytes += runs.iter().map(RunRecord::body_bytes).sum::<usize>();
         state.runs.splice(0..0, runs);
+        state.writing_runs = 0;
         let again = Instant::now() + AGAIN;
         (state.due, state.not_before) = (Some(again), Some(again));
         shed
@@ -126,6 +132,11 @@ impl Queue {
     /// Notes that the values that were taken are in the file.
     pub(crate) fn has_written(&self) {
         self.lock().writing.clear();
+    }
+
+    /// Notes that the runs that were taken are in the file, or lost.
+    pub(crate) fn has_written_runs(&self) {
+        self.lock().writing_runs = 0;
     }
 
     /// Sets the time of the group, and wakes the writer where it would not wake in time.
@@ -161,14 +172,22 @@ impl Queue {
     /// Closes the queue for a writer that has ended, and tells everybody who waits.
     pub(crate) fn abandon(&self) {
         let mut state = self.lock();
-        state.is_closed = true;
+        (state.is_closed, state.has_ended) = (true, true);
+        self.ended.notify_all();
         // Dropping a task drops its sender, which wakes the caller that waits.
         drop(std::mem::take(&mut state.tasks));
     }
 
-    /// Returns how many runs wait.
+    /// Waits until the writer has ended, for `within` at most. Returns whether it has.
+    pub(crate) fn wait_for_end(&self, within: Duration) -> bool {
+        let ended = self.ended.wait_timeout_while(self.lock(), within, |state| !state.has_ended);
+        ended.unwrap_or_else(PoisonError::into_inner).0.has_ended
+    }
+
+    /// Returns how many runs wait, those that are being written included.
     pub(crate) fn len(&self) -> usize {
-        self.lock().runs.len()
+        let state = self.lock();
+        state.runs.len() + state.writing_runs
     }
 
     /// Waits until there is something to do.
@@ -184,6 +203,7 @@ impl Queue {
             if is_due {
                 (state.bytes, state.due, state.not_before, state.is_idle) = (0, None, None, false);
                 state.writing = std::mem::take(&mut state.puts);
+                state.writing_runs = state.runs.len();
                 return Batch {
                     tasks: std::mem::take(&mut state.tasks),
                     runs: std::mem::take(&mut state.runs),

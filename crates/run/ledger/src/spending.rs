@@ -277,6 +277,7 @@ impl Hold {
         }
         let reserved = if is_in_memory { 0 } else { amount };
         let settlement = Settlement { key, place, reserved, actual, is_in_memory, core, done };
+        self.ledger.core().memory.settling(actual);
         self.ledger.submit_job(Box::new(settlement));
         Committed::new(end)
     }
@@ -310,6 +311,7 @@ impl Drop for Unclaimed {
             && let Some(core) = settlement.core.upgrade()
         {
             // A closed ledger leaves the upper bound.
+            core.memory.settling(settlement.actual);
             let _ = core.queue.push_task(Task::Write(Box::new(settlement)));
         }
     }
@@ -365,8 +367,11 @@ impl Job for Settlement {
         }
         let core = self.core.upgrade();
         match (&committed, &core) {
-            (Ok(()), Some(core)) if self.is_in_memory => {
-                core.memory.written(self.key, self.reserved, self.actual);
+            (Ok(()), Some(core)) => {
+                core.memory.settled(self.actual);
+                if self.is_in_memory {
+                    core.memory.written(self.key, self.reserved, self.actual);
+                }
             }
             (Err(Error::Storage { .. }), Some(core)) if !self.is_in_memory => {
                 core.memory.ended(self.key, self.reserved, self.actual);

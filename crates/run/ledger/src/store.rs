@@ -1,13 +1,13 @@
 //! The file: how it is found to be a ledger, made, protected and brought to the newest format.
 
 use std::fs::{File, OpenOptions};
-use std::io::Read as _;
-use std::path::Path;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::functions::FunctionFlags;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::Error;
 use crate::bucket::bucket;
@@ -70,12 +70,47 @@ pub(crate) struct Store {
     /// `None` in memory, where the one connection does both.
     reader: Option<Mutex<Connection>>,
     is_read_only: bool,
+    origin: Option<Origin>,
+}
+
+/// The file that was opened, to notice that its path has another file now, or none.
+#[derive(Debug)]
+struct Origin {
+    path: PathBuf,
+    #[cfg(unix)]
+    file: (u64, u64),
+}
+
+impl Origin {
+    /// Returns the file at a path; `None` if there is none.
+    fn of(path: &Path) -> Option<Self> {
+        let found = std::fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        let file = (std::os::unix::fs::MetadataExt::dev(&found), std::os::unix::fs::MetadataExt::ino(&found));
+        #[cfg(not(unix))]
+        drop(found);
+        Some(Self {
+            path: path.to_owned(),
+            #[cfg(unix)]
+            file,
+        })
+    }
+
+    /// Returns whether the path still has this file. Where files have no numbers, an open file cannot be deleted or replaced.
+    fn is_in_place(&self) -> bool {
+        #[cfg(unix)]
+        return Self::of(&self.path).is_some_and(|now| now.file == self.file);
+        #[cfg(not(unix))]
+        true
+    }
 }
 
 impl Store {
     pub(crate) fn open(path: &Path, format: &Format) -> Result<Self, Error> {
         protect(path)?;
         check(path)?;
+        // Taken before SQLite opens the path: a file that is replaced in between is noticed, too.
+        let origin = Origin::of(path);
         let wrong = in_file(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connect = || Connection::open_with_flags(path, flags);
@@ -88,7 +123,7 @@ impl Store {
             Ok(reader)
         });
         let reader = reader.map_err(wrong)?;
-        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: false })
+        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: false, origin })
     }
 
     /// Attaches a file as the schema of this name to both connections, which wait for other processes from now on.
@@ -119,8 +154,10 @@ impl Store {
 
     fn reading(path: &Path, uri: &str, has_writes: bool, format: &Format) -> Result<Self, Error> {
         check(path)?;
+        let origin = Origin::of(path);
         let wrong = |error: rusqlite::Error| {
-            let hint = if has_writes { "; copy the folder to a place where it can be written" } else { "" };
+            let copy = has_writes.then_some("; copy the folder to a place where it can be written");
+            let hint = fix(&error).or(copy).unwrap_or_default();
             Error::File { path: path.to_owned(), message: format!("{error}{hint}") }
         };
         let flags =
@@ -152,7 +189,7 @@ impl Store {
             return Err(Error::File { path: path.to_owned(), message });
         }
         let reader = connect().map_err(wrong)?;
-        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: true })
+        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: true, origin })
     }
 
     /// Opens a file of the newest format that is never written by this process, and may be by another one.
@@ -163,7 +200,18 @@ impl Store {
     pub(crate) fn in_memory() -> Result<Self, Error> {
         let mut writer = Connection::open_in_memory().map_err(|error| Error::write(&error))?;
         prepare(&mut writer, Path::new(":memory:"), &LEDGER)?;
-        Ok(Self { writer: Mutex::new(writer), reader: None, is_read_only: false })
+        Ok(Self { writer: Mutex::new(writer), reader: None, is_read_only: false, origin: None })
+    }
+
+    /// Checks that the path of the file still has the file that was opened.
+    ///
+    /// # Errors
+    /// [`Error::Replaced`].
+    pub(crate) fn in_place(&self) -> Result<(), Error> {
+        match &self.origin {
+            Some(origin) if !origin.is_in_place() => Err(Error::Replaced { path: origin.path.clone() }),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn writer(&self) -> MutexGuard<'_, Connection> {
@@ -192,14 +240,40 @@ fn address(path: &Path, parameters: &str) -> String {
     format!("file:{name}?{parameters}")
 }
 
-/// Returns the conversion of errors with a file.
-fn in_file<E: std::error::Error>(path: &Path) -> impl Fn(E) -> Error + Copy {
-    |error| Error::File { path: path.to_owned(), message: error.to_string() }
+/// Returns the conversion of SQLite's errors with a file.
+fn in_file(path: &Path) -> impl Fn(rusqlite::Error) -> Error + Copy {
+    |error| {
+        let fix = fix(&error).unwrap_or_default();
+        Error::File { path: path.to_owned(), message: format!("{error}{fix}") }
+    }
+}
+
+/// Returns what helps against an error of a file that is opened.
+fn fix(error: &rusqlite::Error) -> Option<&'static str> {
+    match error.sqlite_error_code()? {
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+            Some(": restore a backup of it, or move it away together with its files `-wal` and `-shm`")
+        }
+        ErrorCode::DatabaseBusy => Some(": another process holds it; try again when that has ended"),
+        _ => None,
+    }
+}
+
+/// Returns the conversion of the system's errors with a file.
+fn in_system(path: &Path) -> impl Fn(io::Error) -> Error + Copy {
+    |error| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let message = match folder {
+            Some(folder) => format!("the folder {} does not exist", folder.display()),
+            None => error.to_string(),
+        };
+        Error::File { path: path.to_owned(), message }
+    }
 }
 
 /// Makes sure that the file is there and that its owner alone reads and writes it.
 fn protect(path: &Path) -> Result<(), Error> {
-    let wrong = in_file(path);
+    let wrong = in_system(path);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -220,7 +294,7 @@ fn protect(path: &Path) -> Result<(), Error> {
 
 /// Refuses files that are something else before SQLite touches them.
 fn check(path: &Path) -> Result<(), Error> {
-    let wrong = in_file(path);
+    let wrong = in_system(path);
     let mut head = Vec::new();
     File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut head)).map_err(wrong)?;
     if head.is_empty() || head == MAGIC {

@@ -55,6 +55,7 @@ fn write(core: &Core, batch: Batch, cache: &mut Size) {
     }
     if !batch.runs.is_empty() {
         write_runs(core, batch.runs, batch.is_last);
+        core.queue.has_written_runs();
     }
     if !batch.puts.is_empty() {
         let mut connection = core.store.writer();
@@ -127,6 +128,9 @@ fn run_writes(core: &Core, jobs: Vec<Box<dyn Job>>) {
         Error::write(&error)
     });
     core.wrote(committed.clone().err());
+    if committed.is_ok() && !core.counts().lacks_runs {
+        core.works_again();
+    }
     for job in done.into_iter().chain(rest) {
         job.report(committed.clone());
     }
@@ -146,14 +150,16 @@ fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) {
                 let mut counts = core.counts();
                 counts.recorded += (runs.len() - duplicates) as u64;
                 counts.shed_runs += duplicates as u64;
-                (counts.last_error, counts.lacks_runs) = (None, false);
+                counts.lacks_runs = false;
                 drop(counts);
+                core.works_again();
                 core.wrote(None);
                 return;
             }
             Err(error) => {
                 core.note(&error);
                 core.counts().lacks_runs = true;
+                core.late(runs.len() as u64);
                 tries += 1;
                 let with_bodies = runs.iter().filter(|run| run.body_bytes() > 0).count();
                 let is_busy = error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
@@ -166,15 +172,14 @@ fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) {
                     continue;
                 }
                 // A file at its configured size stays so. All else may pass: the runs are kept, as many as the queue has room for.
-                let is_at_limit = is_full(&error) && core.settings.max_bytes.is_some();
+                let is_at_limit = core.is_at_limit(&error);
                 if !is_at_limit {
                     core.wrote(Some(Error::write(&error)));
                 }
-                let shed = if is_at_limit || is_last {
-                    runs.len()
-                } else {
-                    core.queue.put_back(runs, &core.settings)
-                };
+                let count = runs.len();
+                let shed =
+                    if is_at_limit || is_last { count } else { core.queue.put_back(runs, &core.settings) };
+                core.late((count - shed) as u64);
                 core.counts().shed_runs += shed as u64;
                 return;
             }

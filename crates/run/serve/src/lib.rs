@@ -22,7 +22,7 @@ mod tls;
 pub use body::{BodyError, read_body};
 pub use headers::{is_compressed, media_type, presented_key, with_status_headers};
 pub use kept::Kept;
-pub use listen::{Connections, Draining, Peer, serve};
+pub use listen::{Connections, Draining, Peer, serve, serve_with};
 pub use queue::{Pace, Queue, QueueError, Turn};
 pub use request_id::{RequestId, X_REQUEST_ID};
 pub use seats::{Seat, Seats};

@@ -165,11 +165,48 @@ where
     F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Result<Response<axum::body::Body>, Infallible>> + Send + 'static,
 {
+    serve_with(listener, answer, || limits.clone(), draining, shutdown).await
+}
+
+/// Responds to requests as [`serve`] does, with limits that may change: each connection has those of its beginning. Only
+/// [`Connections::max`] stays that of the start.
+///
+/// # Errors
+/// As [`serve`].
+///
+/// ```
+/// use std::convert::Infallible;
+/// use std::net::TcpListener;
+/// use std::sync::{Arc, PoisonError, RwLock};
+///
+/// use axum::body::Body;
+/// use axum::http::Response;
+/// use formwork_serve::{Connections, Draining, serve_with};
+///
+/// /// Responds `hello`; whoever has the limits may change them meanwhile.
+/// async fn hello(limits: Arc<RwLock<Connections>>, shutdown: impl Future<Output = ()>) -> std::io::Result<()> {
+///     let listener = TcpListener::bind("127.0.0.1:8080")?;
+///     let answer = |_| async { Ok::<_, Infallible>(Response::new(Body::from("hello"))) };
+///     let limits = || limits.read().unwrap_or_else(PoisonError::into_inner).clone();
+///     serve_with(listener, answer, limits, Draining::new(), shutdown).await
+/// }
+/// ```
+pub async fn serve_with<F, R>(
+    listener: std::net::TcpListener,
+    answer: F,
+    limits: impl Fn() -> Connections,
+    draining: Draining,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()>
+where
+    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    R: Future<Output = Result<Response<axum::body::Body>, Infallible>> + Send + 'static,
+{
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let max = limits.max.min(by_files().unwrap_or(usize::MAX)).clamp(1, Semaphore::MAX_PERMITS);
+    let max = limits().max.min(by_files().unwrap_or(usize::MAX)).clamp(1, Semaphore::MAX_PERMITS);
     let places = Arc::new(Semaphore::new(max));
-    let (addresses, max_of_each) = (Seats::default(), limits.max_per_address.min(max - max / 4).max(1));
+    let addresses = Seats::default();
     let mut open = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     let mut tick = tokio::time::interval(TICK);
@@ -180,8 +217,10 @@ where
             Some(_) = open.join_next() => {}
             (place, accepted) = accept(&places, &listener) => match accepted {
                 Ok((socket, address)) => {
+                    let limits = limits();
+                    let max_of_each = limits.max_per_address.min(max - max / 4).max(1);
                     if let Some(seat) = addresses.connect(address.ip(), max_of_each) {
-                        let talk = talk((socket, address.ip()), answer.clone(), limits.clone(), draining.0.subscribe());
+                        let talk = talk((socket, address.ip()), answer.clone(), limits, draining.0.subscribe());
                         open.spawn(async move {
                             let _held = (place, seat);
                             talk.await;
@@ -195,6 +234,7 @@ where
             },
         }
     }
+    let limits = limits();
     let listener = Some(listener).filter(|_| limits.accept_while_draining);
     draining.0.send_replace(Phase::Draining);
     let drained = tokio::time::timeout(limits.drain, async {

@@ -12,7 +12,7 @@ use formwork_serve::{media_type, read_body};
 
 use super::filter::{Filter, invalid};
 use super::{Cell, Refusal, Table, Visitor, html, read, see_other, time};
-use crate::access::now;
+use crate::access::{now, unread};
 use crate::problem::{Kind, Problem};
 use crate::service::{Shared, pages};
 
@@ -66,7 +66,7 @@ pub(super) async fn login(
         let ledger = pages::ledger(&shared)?;
         let key = match ledger.find_key(&presented, now()) {
             Ok(key) => key,
-            Err(KeyError::Ledger(error)) => return Err(Problem::new(Kind::Internal, error.to_string())),
+            Err(KeyError::Ledger(error)) => return Err(unread(&error)),
             Err(error) => return Err(Problem::new(Kind::Unauthorized, error.to_string())),
         };
         if key.role != KeyRole::Admin {

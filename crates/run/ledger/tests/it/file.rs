@@ -216,3 +216,22 @@ fn pruning_gives_the_space_back_to_the_file_system() {
     let (_, pruned) = size();
     assert!(pruned < full / 10, "{pruned} of {full}");
 }
+
+#[test]
+fn an_error_of_a_file_that_cannot_be_opened_says_what_helps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let error = || Ledger::open(&path, Settings::default()).unwrap_err().to_string();
+    std::fs::write(&path, [b"SQLite format 3\0".as_slice(), &[7; 8192]].concat()).unwrap();
+    let damaged = error();
+    assert!(damaged.contains("restore a backup of it, or move it away together with its files"), "{damaged}");
+    std::fs::remove_file(&path).unwrap();
+    drop(Ledger::open(&path, Settings::default()).unwrap());
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let locked = error();
+    assert!(locked.ends_with("locked: another process holds it; try again when that has ended"), "{locked}");
+    let missing = folder.path().join("nothing");
+    let error = Ledger::open(missing.join("x.db"), Settings::default()).unwrap_err().to_string();
+    assert!(error.ends_with(&format!("x.db: the folder {} does not exist", missing.display())), "{error}");
+}

@@ -114,3 +114,26 @@ fn what_cannot_be_a_key_is_refused_with_its_reason() {
         assert_eq!(error.to_string(), "the ledger has no key named `bob`; its keys are `alice`");
     }
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn keys_of_a_file_that_was_deleted_or_replaced_are_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, moved) = (folder.path().join("ledger.db"), folder.path().join("moved.db"));
+    let ledger = Ledger::open(&path, Settings::default()).unwrap();
+    let (_, secret) = ledger.add_key(NewKey::new("k"), NOW).unwrap();
+    let later = |seconds: u64| Time(NOW.0 + seconds * 1000);
+    assert!(ledger.find_key(secret.reveal(), later(1)).is_ok());
+    std::fs::rename(&path, &moved).unwrap();
+    for seconds in [3, 5] {
+        let error = ledger.find_key(secret.reveal(), later(seconds)).unwrap_err();
+        assert!(matches!(error, KeyError::Ledger(Error::Replaced { .. })), "{error}");
+        assert!(error.to_string().ends_with("ledger.db was deleted or replaced: start the service again"));
+        assert!(matches!(ledger.probe().await, Err(Error::Replaced { .. })));
+        assert!(matches!(ledger.key("k"), Err(Error::Replaced { .. })));
+        // The second round has another file at the path.
+        std::fs::write(&path, "").unwrap();
+    }
+    std::fs::rename(&moved, &path).unwrap();
+    assert!(ledger.find_key(secret.reveal(), later(7)).is_ok() && ledger.probe().await.is_ok());
+}

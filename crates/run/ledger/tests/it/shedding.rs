@@ -199,3 +199,24 @@ fn a_closed_ledger_counts_and_refuses() {
         Err(ReserveError::Ledger(Error::Closed))
     ));
 }
+
+#[test]
+fn what_cannot_be_written_before_the_end_is_counted() {
+    let (folder, ledger, other) = crate::given::in_file(with_bodies());
+    let (key, _) = ledger.add_key(NewKey::new("k"), NOW).unwrap();
+    let hold = ledger.reserve_blocking(key.id, 20, None, NOW).unwrap();
+    ledger.reserve_blocking(key.id, 30, None, NOW).unwrap().settle_blocking(9).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    ledger.record(retried(NOW));
+    ledger.record(retried(NOW));
+    drop(hold);
+    let left = ledger.close_within(Duration::from_millis(100));
+    assert_eq!((left.runs, left.settlements, left.amount), (2, 1, 20));
+    drop((other, ledger, folder));
+
+    let ledger = Ledger::in_memory(with_bodies()).unwrap();
+    ledger.record(retried(NOW));
+    // Longer than any machine needs.
+    assert_eq!(ledger.close_within(Duration::from_secs(300)), formwork_ledger::Unwritten::default());
+    assert_eq!(ledger.health().recorded, 1);
+}
