@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -47,10 +47,6 @@ impl Folder {
         let folder = Self { path, read: Mutex::new(read) };
         folder.problems(engine);
         folder
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Returns the contract of this name. If its file is wrong, or the contract in it cannot be used, its last version stays in use.

@@ -440,9 +440,7 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
         Err(ContractError::Unknown(names)) => {
             let name: String = name.chars().take(100).collect();
             let message = match names.is_empty() {
-                true => {
-                    format!("there is no contract `{name}`: the folder {} has none", folder.path().display())
-                }
+                true => format!("there is no contract `{name}`: the folder of contracts has none"),
                 false => format!("there is no contract `{name}`; there are: {}", names.join(", ")),
             };
             Err(Problem {

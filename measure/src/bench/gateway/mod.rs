@@ -35,7 +35,7 @@ const COMPARED: [(&str, &str, &str, Option<f64>); 5] = [
     ("with a contract and a ledger of runs and texts", "bodies", "contract", None),
 ];
 
-/// What the ledger adds to a request with a contract: the side, and the maximum in microseconds of CPU.
+/// The sides with a ledger, and the maximum that it adds to a request with a contract, in microseconds of CPU.
 const ADDED: [(&str, &str, f64); 2] = [
     ("what a ledger of runs adds", "ledger", 12.0),
     ("what a ledger of runs and texts adds", "bodies", 30.0),
