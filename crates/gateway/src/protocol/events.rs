@@ -11,7 +11,7 @@ pub(crate) struct Events {
     /// The number of bytes that were returned, and of those that were examined.
     taken: usize,
     seen: usize,
-    /// Whether the beginning of an event was returned before its end came.
+    /// Whether what was returned ends within an event.
     is_open: bool,
 }
 
@@ -39,11 +39,13 @@ impl Events {
         None
     }
 
-    /// Takes the next piece of a stream. Returns the events, or the lines, that are whole, and the beginning of one that is too long to keep.
-    pub(crate) fn whole(&mut self, piece: Bytes, is_lines: bool) -> Bytes {
-        let ends = ends(is_lines);
+    /// Takes the next piece of a stream. Returns the lines that are whole, or the `events`, and the beginning of one that is too long to keep.
+    pub(crate) fn whole(&mut self, piece: Bytes, is_lines: bool, events: bool) -> Bytes {
+        let all = ends(is_lines);
+        let ends = ends(is_lines || !events);
+        let is_open = |taken: &[u8]| !all.iter().any(|end| taken.ends_with(end));
         if self.is_empty() && ends.iter().any(|end| piece.ends_with(end)) {
-            self.is_open = false;
+            self.is_open = is_open(&piece);
             return piece;
         }
         self.push(&piece);
@@ -51,13 +53,13 @@ impl Events {
         let from = self.seen.saturating_sub(3);
         let new = self.bytes.get(from..).unwrap_or_default();
         let end = ends.iter().filter_map(|end| Some(from + memmem::rfind(new, end)? + end.len())).max();
-        let is_long = self.bytes.len() > MAX_EVENT;
         self.seen = self.bytes.len();
-        self.taken = end.unwrap_or(if is_long { self.seen } else { 0 });
-        if self.taken > 0 {
-            self.is_open = end.is_none();
+        self.taken = end.unwrap_or(if self.seen > MAX_EVENT { self.seen } else { 0 });
+        let taken = self.bytes.get(..self.taken).unwrap_or_default();
+        if !taken.is_empty() {
+            self.is_open = is_open(taken);
         }
-        Bytes::copy_from_slice(self.bytes.get(..self.taken).unwrap_or_default())
+        Bytes::copy_from_slice(taken)
     }
 
     /// Returns whether there are no bytes of an event that is not whole.
@@ -70,16 +72,18 @@ impl Events {
         self.bytes.split_off(self.taken)
     }
 
-    /// Returns what stands before the error of a stream that was cut: an event that lacks its end alone, or the end of one whose beginning
-    /// was returned. A part of an event cannot be read.
+    /// Returns what stands before the error of a stream that was cut: a document that lacks the end of its event alone, and the end of an
+    /// event whose beginning was returned. A part of a line cannot be read.
     pub(crate) fn cut(self, is_lines: bool) -> Vec<u8> {
-        let [end, ..] = ends(is_lines) else { return Vec::new() };
         let is_open = self.is_open;
-        let rest = self.rest();
-        match !is_open && document(&rest).is_null() {
-            true => Vec::new(),
-            false => [rest.as_slice(), end].concat(),
+        let mut rest = self.rest();
+        if document(&rest).is_null() {
+            rest.clear();
         }
+        if is_open || !rest.is_empty() {
+            rest.extend(ends(is_lines).first().copied().unwrap_or_default());
+        }
+        rest
     }
 }
 

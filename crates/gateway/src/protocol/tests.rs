@@ -578,15 +578,17 @@ fn the_end_and_an_error_are_found_in_any_chunking() {
 
 proptest! {
     #[test]
-    fn whole_events_pass_in_any_chunking_and_the_rest_is_what_has_no_end(
+    fn whole_lines_or_events_pass_in_any_chunking_and_the_rest_is_what_has_no_end(
         text in r"(data: \{\}|: note|x|\r\n|\n\n|\r\r|\n|\r){0,12}",
         size in 1..9_usize,
         is_lines: bool,
+        has_events: bool,
     ) {
-        let ends: &[&[u8]] = if is_lines { &[b"\n"] } else { &[b"\n\n", b"\r\n\r\n", b"\r\r"] };
+        let has_lines = is_lines || !has_events;
+        let ends: &[&[u8]] = if has_lines { &[b"\n"] } else { &[b"\n\n", b"\r\n\r\n", b"\r\r"] };
         let (mut events, mut passed) = (Events::default(), Vec::new());
         for piece in text.as_bytes().chunks(size) {
-            passed.extend(events.whole(Bytes::copy_from_slice(piece), is_lines));
+            passed.extend(events.whole(Bytes::copy_from_slice(piece), is_lines, has_events));
             prop_assert!(passed.is_empty() || ends.iter().any(|end| passed.ends_with(end)), "{passed:?}");
         }
         let rest = events.rest();

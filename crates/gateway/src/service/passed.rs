@@ -84,7 +84,7 @@ pub(super) fn refusal(status: StatusCode) -> Option<Problem> {
 struct Passed {
     body: formwork_wire::Body,
     held: Held,
-    /// The part of an event of a stream that came so far: a client cannot read a part, nor an error behind it.
+    /// The part of a line of a stream that came so far: a client cannot read a part, nor an error behind it.
     events: Events,
     /// Whether the usage is taken out of a stream, because the client did not ask for it.
     hides_usage: bool,
@@ -131,7 +131,7 @@ impl Stream for Passed {
                         this.held.turn.pace().rest();
                         return polled;
                     };
-                    let mut whole = this.events.whole(bytes.clone(), media == LINES);
+                    let mut whole = this.events.whole(bytes.clone(), media == LINES, this.hides_usage);
                     if this.hides_usage {
                         let kept = split(&whole, false).into_iter().filter_map(without_usage);
                         whole = kept.flatten().collect();
