@@ -638,8 +638,10 @@ fn a_service_ends_while_another_process_locks_the_ledger_and_says_what_is_lost()
     assert_eq!(serving.post("/v1/chat/completions", &key, &hello()).0, 200);
     let errors = serving.ended();
     assert!(errors.contains("waits for the ledger"), "{errors}");
-    let says = "these are lost: runs: 1, costs of calls: 1 (0.00011 US dollars)";
+    let says = "records 1 runs, and these are lost: runs: 0, costs of calls: at most 1 (0.00011 US dollars)";
     assert!(errors.contains(says), "{errors}");
+    drop(other);
+    assert_eq!(formwork(&["runs", "list", "--json", "--ledger", &ledger], "").rows().len(), 2);
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(crate) struct Core {
     pub(crate) known: Known,
     /// The path of the file; `None` in memory.
     place: Option<PathBuf>,
-    /// The mark of this process, made for the first reservation; `None` where it cannot be made.
+    /// The mark of this process, made for the first reservation or run; `None` where it cannot be made.
     process: OnceLock<Option<Process>>,
     /// Settlements that could not be written.
     unsettled: Mutex<Vec<Box<dyn Job>>>,
@@ -82,7 +82,7 @@ struct Outage {
     late: u64,
 }
 
-/// The records that are not in the file, and are lost if the process ends.
+/// The records that are not in the file when a ledger is closed.
 ///
 /// ```
 /// use formwork_ledger::{Ledger, Settings, Unwritten};
@@ -93,9 +93,11 @@ struct Outage {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unwritten {
-    /// Runs.
+    /// Runs that wait in a file beside the ledger: the next process that opens the ledger records them.
+    pub waiting: u64,
+    /// Runs that are lost if the process ends.
     pub runs: u64,
-    /// Costs of calls.
+    /// Costs of calls. Those of waiting runs whose reservations are in the file are not lost.
     pub settlements: u64,
     /// The sum of these costs, in millionths of a US dollar.
     pub amount: u64,
@@ -125,8 +127,13 @@ impl Core {
 
     /// Returns the name of this process among those that use the file.
     pub(crate) fn process(&self) -> Option<&str> {
-        let place = self.place.as_ref()?;
-        self.process.get_or_init(|| Process::new(place)).as_ref().map(Process::name)
+        self.mark().map(Process::name)
+    }
+
+    /// Returns the mark of this process beside the file.
+    pub(crate) fn mark(&self) -> Option<&Process> {
+        let place = self.place.as_ref().filter(|_| !self.store.is_read_only)?;
+        self.process.get_or_init(|| Process::new(place)).as_ref()
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -136,12 +143,14 @@ impl Core {
     /// Queues a run, without its bodies if the queue has no space for them.
     pub(crate) fn record(&self, mut run: RunRecord) {
         use crate::queue::Queued;
+        run.redact(self.settings.redaction);
         if self.settings.bodies {
             self.counts().shed_bodies += u64::from(run.drop_long_bodies(self.settings.max_body));
         } else {
             run.drop_bodies();
         }
-        match self.queue.push_run(run, &self.settings) {
+        let line = self.mark().map(|mark| (mark, run.line()));
+        match self.queue.push_run(run, line, &self.settings) {
             Queued::Whole => {}
             Queued::WithoutBodies => self.counts().shed_bodies += 1,
             Queued::Not => self.counts().shed_runs += 1,
@@ -202,10 +211,10 @@ impl Core {
 
     /// Returns what is not in the file; `shed_before` is the number of runs that were lost before the time that counts.
     pub(crate) fn unwritten(&self, shed_before: u64) -> Unwritten {
-        let health = self.health();
-        let runs = health.queued + health.shed_runs.saturating_sub(shed_before);
+        let (health, at_risk) = (self.health(), self.queue.at_risk());
         let (settlements, amount) = self.memory.unwritten();
-        Unwritten { runs, settlements, amount }
+        let runs = at_risk + health.shed_runs.saturating_sub(shed_before);
+        Unwritten { waiting: health.queued.saturating_sub(at_risk), runs, settlements, amount }
     }
 
     /// Checks that the path of the ledger has the file that was opened. The first of a row of failures is logged.

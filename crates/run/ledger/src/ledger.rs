@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::core::Core;
 use crate::queue::Task;
+use crate::recover::recover;
 use crate::store::{LEDGER, Store};
 use crate::task::{Committed, Job, block_on, job};
 use crate::{Error, Health, RunRecord, Settings, Unwritten, usd, writer};
@@ -44,14 +45,17 @@ impl fmt::Debug for Ledger {
 }
 
 impl Ledger {
-    /// Opens a ledger, creates it if there is no file, and brings a file of an older version to the newest format. On Unix its
+    /// Opens a ledger, creates it if there is no file, and brings a file of an older version to the newest format. Runs that killed
+    /// processes left beside it are recorded, and their costs replace what was reserved for them. On Unix its
     /// owner alone may read it: mode 0600, which a file with another mode is given with a warning.
     ///
     /// # Errors
     /// [`Error::File`] as the file system says, [`Error::NotALedger`] for a file that holds something else, which is left as it is,
     /// [`Error::Newer`] for a file of a later version.
     pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self, Error> {
-        Self::start(Store::open(path.as_ref(), &LEDGER)?, settings, Some(path.as_ref().to_owned()))
+        let (path, store) = (path.as_ref(), Store::open(path.as_ref(), &LEDGER)?);
+        recover(&store, path);
+        Self::start(store, settings, Some(path.to_owned()))
     }
 
     /// Opens a ledger to read it. The file is not changed, and everything that is recorded is lost.
@@ -80,8 +84,9 @@ impl Ledger {
         Ok(Self(Arc::new(Handle { core, writer: Mutex::new(Some(writer)) })))
     }
 
-    /// Records a run. It never blocks, waits or fails: without space in the queue or on the disk, data are omitted and counted, first
-    /// requests and answers, then whole runs. [`Ledger::health`] has the counts.
+    /// Records a run. It never waits or fails: without space in the queue or on the disk, data are omitted and counted, first
+    /// requests and answers, then whole runs. [`Ledger::health`] has the counts. When it returns, a line of the run without its texts is in
+    /// a file beside the ledger, and stays there until the run is in the ledger, so that the end of the process does not lose it.
     pub fn record(&self, run: RunRecord) {
         self.0.core.record(run);
     }
@@ -141,18 +146,18 @@ impl Ledger {
     }
 
     /// Closes the ledger like [`Ledger::close`], but waits for `within` at most, for a process that must end although another one locks
-    /// the file. Returns, and logs, what is not written by then: it is lost when the process ends.
+    /// the file. Returns, and logs, what is not written by then.
     pub fn close_within(&self, within: Duration) -> Unwritten {
         let shed_before = self.health().shed_runs;
         self.0.close(Some(within));
         let left = self.0.core.unwritten(shed_before);
         if left != Unwritten::default() {
-            let Unwritten { runs, settlements, amount } = left;
+            let Unwritten { waiting, runs, settlements, amount } = left;
             let (path, usd) = (self.0.core.path_text(), usd::format(amount));
             tracing::error!(
                 path,
-                "the ledger could not be written before the end, and these are lost: runs: {runs}, costs of calls: {settlements} \
-                 ({usd} US dollars)"
+                "the ledger could not be written before the end: the next process that opens it records {waiting} runs, and these are \
+                 lost: runs: {runs}, costs of calls: at most {settlements} ({usd} US dollars)"
             );
         }
         left

@@ -1,6 +1,7 @@
 //! Runs, calls, spending and API keys of Formwork in one SQLite file, which any SQL tool opens.
 //!
-//! - **Runs** are recorded off the hot path: [`Ledger::record`] puts a [`RunRecord`] into a bounded queue, and one thread commits groups. It never
+//! - **Runs** are recorded off the hot path: [`Ledger::record`] puts a [`RunRecord`] into a bounded queue, and one thread commits groups. Until then
+//!   a line of the run is in a file beside the ledger, for the next process if this one is killed. It never
 //!   fails its caller. While the file cannot be written, runs wait in the queue; if it is full, requests and answers are left out first and
 //!   then runs, and [`Ledger::health`] counts both.
 //! - **Spending** is exact: [`Ledger::reserve`] and [`Hold::settle`] return when they are on the disk. While the file is full, locked or
@@ -59,9 +60,11 @@ mod query;
 mod queue;
 mod record;
 mod recorder;
+mod recover;
 mod redaction;
 mod release;
 mod settings;
+mod settle;
 mod spending;
 mod store;
 mod task;

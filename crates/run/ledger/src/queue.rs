@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use formwork_core::Time;
 use tokio::sync::oneshot;
 
+use crate::process::Process;
 use crate::task::Job;
 use crate::{Error, RunRecord, Settings};
 
@@ -39,6 +40,8 @@ struct State {
     tasks: Vec<Task>,
     /// The number of runs that are being written.
     writing_runs: usize,
+    /// The lines of all runs that wait or are being written.
+    lines: Lines,
     /// Whether the writer has ended.
     has_ended: bool,
     /// Whether the writer sleeps until it is woken.
@@ -59,7 +62,17 @@ pub(crate) struct Batch {
     pub(crate) tasks: Vec<Task>,
     pub(crate) runs: Vec<RunRecord>,
     pub(crate) puts: Vec<Arc<Put>>,
+    /// The lines of these runs, and of those before them.
+    pub(crate) lines: Lines,
     pub(crate) is_last: bool,
+}
+
+/// Lines of runs in the mark of the process.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Lines {
+    bytes: u64,
+    /// The number of runs without a line.
+    missing: u64,
 }
 
 /// The fate of a run that was to be queued.
@@ -78,7 +91,13 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn push_run(&self, mut run: RunRecord, settings: &Settings) -> Queued {
+    /// Queues a run, and writes its line to the mark of the process.
+    pub(crate) fn push_run(
+        &self,
+        mut run: RunRecord,
+        line: Option<(&Process, Vec<u8>)>,
+        settings: &Settings,
+    ) -> Queued {
         let bytes = run.body_bytes();
         let mut state = self.lock();
         if state.is_closed || state.runs.len() >= settings.max_queued {
@@ -91,6 +110,10 @@ impl Queue {
             run.drop_bodies();
         }
         state.runs.push(run);
+        match line.and_then(|(mark, line)| mark.note(state.lines.bytes, &line)) {
+            Some(bytes) => state.lines.bytes = bytes,
+            None => state.lines.missing += 1,
+        }
         self.wake(state, settings);
         if is_whole { Queued::Whole } else { Queued::WithoutBodies }
     }
@@ -134,9 +157,14 @@ impl Queue {
         self.lock().writing.clear();
     }
 
-    /// Notes that the runs that were taken are in the file, or lost.
-    pub(crate) fn has_written_runs(&self) {
-        self.lock().writing_runs = 0;
+    /// Notes that the runs that were taken are in the file, or lost, and removes their lines.
+    pub(crate) fn has_written_runs(&self, mark: Option<&Process>, lines: Lines) {
+        let mut state = self.lock();
+        state.writing_runs = 0;
+        state.lines.missing = state.lines.missing.saturating_sub(lines.missing);
+        if let Some(mark) = mark {
+            state.lines.bytes = mark.forget(state.lines.bytes, lines.bytes);
+        }
     }
 
     /// Sets the time of the group, and wakes the writer where it would not wake in time.
@@ -190,6 +218,11 @@ impl Queue {
         state.runs.len() + state.writing_runs
     }
 
+    /// Returns how many of the runs that are not in the file are lost if the process ends.
+    pub(crate) fn at_risk(&self) -> u64 {
+        self.lock().lines.missing
+    }
+
     /// Waits until there is something to do.
     pub(crate) fn take(&self, settings: &Settings) -> Batch {
         let mut state = self.lock();
@@ -208,6 +241,7 @@ impl Queue {
                     tasks: std::mem::take(&mut state.tasks),
                     runs: std::mem::take(&mut state.runs),
                     puts: state.writing.clone(),
+                    lines: state.lines,
                     is_last: state.is_closed,
                 };
             }

@@ -60,6 +60,22 @@ impl RunOutcome {
     }
 }
 
+mod by_name {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    use super::RunOutcome;
+
+    pub(super) fn serialize<S: Serializer>(outcome: &RunOutcome, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(outcome.name())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RunOutcome, D::Error> {
+        let name = String::deserialize(from)?;
+        RunOutcome::from_name(&name)
+            .ok_or_else(|| D::Error::custom(format_args!("no outcome has the name {name}")))
+    }
+}
+
 impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
     fn from(result: &Result<Outcome<T>, formwork_core::Error>) -> Self {
         match result {
@@ -84,7 +100,7 @@ impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
 /// assert_eq!(run.contract.as_deref(), Some("person"));
 /// ```
 #[must_use]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The id of the run; [`RunRecord::new`] makes one.
     pub id: RecordId,
@@ -93,6 +109,7 @@ pub struct RunRecord {
     /// The end time.
     pub ended: Time,
     /// The outcome of the run.
+    #[serde(with = "by_name")]
     pub outcome: RunOutcome,
     /// The reason for which there is no answer, in one line without values of the user.
     pub message: Option<String>,
@@ -411,11 +428,28 @@ impl RunRecord {
         bodies.filter_map(|body| body.take_if(|text| text.len() > max)).count() > 0
     }
 
-    /// Applies the rules to all texts.
+    /// Returns the run without its request and answers, as one line of JSON; nothing if it cannot be written so.
+    pub(crate) fn line(&mut self) -> Vec<u8> {
+        let request = self.request.take();
+        let answers: Vec<_> = self.calls.iter_mut().map(|call| call.answer.take()).collect();
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        self.request = request;
+        self.calls.iter_mut().zip(answers).for_each(|(call, answer)| call.answer = answer);
+        line
+    }
+
+    /// Applies the rules to the request and the answers.
+    pub(crate) fn redact_bodies(&mut self, rules: Redaction) {
+        let answers = self.calls.iter_mut().filter_map(|call| call.answer.as_mut());
+        self.request.iter_mut().chain(answers).for_each(|text| rules.text(text));
+    }
+
+    /// Applies the rules to all other texts.
     pub(crate) fn redact(&mut self, rules: Redaction) {
         let calls = self.calls.iter_mut().flat_map(|call| {
             let violations = call.violations.iter_mut().flat_map(|one| [&mut one.path, &mut one.message]);
-            call.message.iter_mut().chain(&mut call.answer).chain(&mut call.patched).chain(violations)
+            call.message.iter_mut().chain(&mut call.patched).chain(violations)
         });
         // A name in a path may be a value of the user, and a path has no place for the mark of a removed text.
         let is_clean = |path: &JsonPath| {
@@ -428,13 +462,7 @@ impl RunRecord {
         let histories = self.trust.iter_mut().flat_map(|trust| trust.other.values_mut());
         histories.for_each(|leaves| leaves.paths.retain(is_clean));
         let warnings = self.warnings.iter_mut().map(|warning| &mut warning.message);
-        let own = self
-            .message
-            .iter_mut()
-            .chain(&mut self.request)
-            .chain(&mut self.user)
-            .chain(&mut self.tags)
-            .chain(warnings);
+        let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags).chain(warnings);
         own.chain(calls).for_each(|text| rules.text(text));
     }
 }

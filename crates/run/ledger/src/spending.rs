@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::insert::{self, number};
 use crate::queue::Task;
+use crate::settle::settle;
 use crate::task::{Committed, Job, block_on};
 use crate::usd::{self, MAX_AMOUNT};
 use crate::{Error, KeyId, Ledger, Period, RecordId};
@@ -348,17 +349,7 @@ impl Job for Settlement {
                 return Ok(());
             }
         };
-        let sql = "UPDATE spending SET actual = ?2 WHERE id = ?1 AND actual IS NULL RETURNING key, reserved";
-        let settled: Option<(i64, i64)> = connection
-            .prepare_cached(sql)?
-            .query_row(params![id, number(self.actual)], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        if let Some((key, reserved)) = settled {
-            connection
-                .prepare_cached("UPDATE key SET held = held - ?2, spent = spent + ?3 WHERE id = ?1")?
-                .execute(params![key, reserved, number(self.actual)])?;
-        }
-        Ok(())
+        settle(connection, id, self.actual)
     }
 
     fn report(mut self: Box<Self>, committed: Result<(), Error>) {

@@ -69,7 +69,7 @@ pub(crate) struct Store {
     writer: Mutex<Connection>,
     /// `None` in memory, where the one connection does both.
     reader: Option<Mutex<Connection>>,
-    is_read_only: bool,
+    pub(crate) is_read_only: bool,
     origin: Option<Origin>,
 }
 

@@ -53,9 +53,8 @@ fn write(core: &Core, batch: Batch, cache: &mut Size) {
     if !all.is_empty() {
         run_writes(core, all);
     }
-    if !batch.runs.is_empty() {
-        write_runs(core, batch.runs, batch.is_last);
-        core.queue.has_written_runs();
+    if !batch.runs.is_empty() && write_runs(core, batch.runs, batch.is_last) {
+        core.queue.has_written_runs(core.mark(), batch.lines);
     }
     if !batch.puts.is_empty() {
         let mut connection = core.store.writer();
@@ -75,7 +74,7 @@ fn write(core: &Core, batch: Batch, cache: &mut Size) {
     }
 }
 
-fn in_transaction<T>(
+pub(crate) fn in_transaction<T>(
     connection: &mut Connection,
     write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
@@ -136,10 +135,10 @@ fn run_writes(core: &Core, jobs: Vec<Box<dyn Job>>) {
     }
 }
 
-/// Commits runs; sheds first their bodies and then the runs if there is no room.
-fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) {
+/// Commits runs; sheds first their bodies and then the runs if there is no room. Returns whether none of them is left to write.
+fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) -> bool {
     for run in &mut runs {
-        run.redact(core.settings.redaction);
+        run.redact_bodies(core.settings.redaction);
     }
     let mut connection = core.store.writer();
     limit(core, &connection, 0);
@@ -154,7 +153,7 @@ fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) {
                 drop(counts);
                 core.works_again();
                 core.wrote(None);
-                return;
+                return true;
             }
             Err(error) => {
                 core.note(&error);
@@ -177,11 +176,15 @@ fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) {
                     core.wrote(Some(Error::write(&error)));
                 }
                 let count = runs.len();
-                let shed =
-                    if is_at_limit || is_last { count } else { core.queue.put_back(runs, &core.settings) };
+                let shed = match (is_at_limit, is_last) {
+                    (true, _) => count,
+                    // Their lines stay, and the next process that opens the ledger records them.
+                    (false, true) => 0,
+                    (false, false) => core.queue.put_back(runs, &core.settings),
+                };
                 core.late((count - shed) as u64);
                 core.counts().shed_runs += shed as u64;
-                return;
+                return is_at_limit;
             }
         }
     }

@@ -211,7 +211,7 @@ fn what_cannot_be_written_before_the_end_is_counted() {
     ledger.record(retried(NOW));
     drop(hold);
     let left = ledger.close_within(Duration::from_millis(100));
-    assert_eq!((left.runs, left.settlements, left.amount), (2, 1, 20));
+    assert_eq!((left.waiting, left.runs, left.settlements, left.amount), (2, 0, 1, 20));
     drop((other, ledger, folder));
 
     let ledger = Ledger::in_memory(with_bodies()).unwrap();
