@@ -27,8 +27,11 @@ impl Secrets {
         // Servers' messages are quoted, which escapes quotation marks and backslashes.
         let quoted = format!("{secret:?}");
         let escaped = quoted.trim_start_matches('"').strip_suffix('"').unwrap_or(&quoted);
-        let percent = utf8_percent_encode(secret, RESERVED).to_string();
-        let mut forms = vec![escaped.to_owned(), percent.to_lowercase(), percent];
+        let mut forms = vec![escaped.to_owned()];
+        for reserved in [RESERVED, IN_PATHS] {
+            let percent = utf8_percent_encode(secret, reserved).to_string();
+            forms.extend([with_small_digits(&percent), percent]);
+        }
         // Within a longer text in base64, such as `user:KEY`, a secret has one of three forms.
         forms.extend((0..3).flat_map(|before| base64(secret, before)));
         for form in forms {
@@ -36,17 +39,31 @@ impl Secrets {
                 self.0.push(form.into());
             }
         }
-        // A secret may be the beginning of another one, so the longest are replaced first.
-        self.0.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
     }
 
     /// Returns the text without secrets. Half of a secret is replaced too, because servers' messages are cut.
     pub(crate) fn redact(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.0 {
-            text = without(&text, secret.expose_secret());
+        let mut out = String::new();
+        let mut rest = text;
+        // Several secrets, or forms of one, may begin alike: the one that goes on longest is there.
+        while let Some((at, length)) = self.first(rest) {
+            out.push_str(&rest[..at]);
+            out.push_str(REDACTED);
+            rest = &rest[at + length..];
         }
-        text
+        out + rest
+    }
+
+    /// Returns the place of the first secret in a text, and how much of it is there, at least half: the most of all that begin there.
+    fn first(&self, text: &str) -> Option<(usize, usize)> {
+        let secrets = self.0.iter().map(ExposeSecret::expose_secret);
+        let found = secrets.filter_map(|secret: &str| {
+            let half = secret.floor_char_boundary((secret.len() / 2).max(MIN_PART).min(secret.len()));
+            let at = text.find(&secret[..half])?;
+            let same = text[at..].chars().zip(secret.chars()).take_while(|(a, b)| a == b);
+            Some((at, same.map(|(a, _)| a.len_utf8()).sum()))
+        });
+        found.min_by_key(|(at, length): &(usize, usize)| (*at, std::cmp::Reverse(*length)))
     }
 }
 
@@ -76,6 +93,9 @@ pub(crate) fn sensitive(value: String, name: &str) -> Result<HeaderValue, Fault>
 /// The characters that are percent-encoded: all but letters, digits and `-._~` (RFC 3986, section 2.1).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
+/// The same in paths, which keep their slashes.
+const IN_PATHS: &AsciiSet = &RESERVED.remove(b'/');
+
 /// Returns the digits of a secret in base64, in both alphabets (RFC 4648), that do not depend on the bytes around it. `before` is
 /// the number of bytes before it in its group of three. Nothing for a secret that is too short to be recognised.
 fn base64(secret: &str, before: usize) -> Vec<String> {
@@ -87,20 +107,14 @@ fn base64(secret: &str, before: usize) -> Vec<String> {
     digits.into_iter().filter(|digits| digits.len() >= MIN_PART).collect()
 }
 
-fn without(text: &str, secret: &str) -> String {
-    let half = secret.floor_char_boundary((secret.len() / 2).max(MIN_PART).min(secret.len()));
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(&secret[..half]) {
-        out.push_str(&rest[..at]);
-        out.push_str(REDACTED);
-        let found = &rest[at..];
-        let same =
-            found.chars().zip(secret.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
-        rest = &found[same..];
-    }
-    out.push_str(rest);
-    out
+/// Returns a percent-encoded text with its hexadecimal digits in lower case.
+fn with_small_digits(percent: &str) -> String {
+    let mut parts = percent.split('%');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| match part.split_at_checked(2) {
+        Some((digits, after)) => text + "%" + &digits.to_lowercase() + after,
+        None => text + "%" + part,
+    })
 }
 
 #[cfg(test)]
@@ -142,6 +156,36 @@ mod tests {
             ("cGEvdGg=", "cGEvdGg="),
         ] {
             assert_eq!(secrets.redact(text), hidden);
+        }
+    }
+
+    #[test]
+    fn no_part_of_a_secret_is_left_whatever_its_forms_begin_with() {
+        let keys = [
+            "ABSKQmVkcm9ja0FQSUtleS1hYmNk/efgh+ijklMNOPqrst==",
+            "sk-s3cr3t/+=k",
+            "sk-abcdefgh.ijklmnop:qrstuvwx",
+            r#"Ab"cdEFGH\ijKL/mn"#,
+        ];
+        for key in keys {
+            let mut secrets = Secrets::default();
+            secrets.add("ABSKQmVkcm9ja0FQSUtleS1hYmNkxyz");
+            secrets.add(key);
+            let percent = super::utf8_percent_encode(key, super::RESERVED).to_string();
+            let in_path = super::utf8_percent_encode(key, super::IN_PATHS).to_string();
+            let quoted = format!("{key:?}");
+            let forms =
+                [key, &percent, &super::with_small_digits(&percent), &in_path, quoted.trim_matches('"')];
+            for form in forms {
+                assert_eq!(
+                    secrets.redact(&format!("provided: {form}. {form}")),
+                    "provided: [redacted]. [redacted]"
+                );
+                for end in (form.len() / 2).max(8)..form.len() {
+                    let cut = secrets.redact(&form[..end]);
+                    assert!(cut.starts_with("[redacted]") && cut.len() < 13, "{form} until {end}: {cut}");
+                }
+            }
         }
     }
 
