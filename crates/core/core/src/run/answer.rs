@@ -111,7 +111,7 @@ impl Run {
         };
         self.enter(plan, now, verdict, usage, answer);
         if let Some(proof) = ignored {
-            self.was_ignored(plan, proof);
+            self.was_ignored(plan, proof, accepted);
         } else if let Some(bounding) = bounding {
             self.set_bounded(plan, bounding);
         }

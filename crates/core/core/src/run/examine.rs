@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::closed::{CUT, Closed, RUNAWAY, in_document, is_incomplete};
 use super::compliance::{self, Proof};
 use super::drafts::Draft;
-use super::places::Places as Parts;
+use super::places::{Place, Places as Parts};
 use super::question::Question;
 use super::rest::unended;
 use super::warnings::{self, Ranked};
@@ -18,8 +18,8 @@ use crate::feedback::cut_bytes;
 use crate::judgement::Decoded;
 use crate::lift::{Lifted, lift_exact};
 use crate::{
-    Ask, Call, Completion, Failure, Finish, Fit, Provenance, Report, Source, Stage, Violation, Warning,
-    WarningKind, precision, spaced,
+    Ask, Call, Completion, Failure, Finish, Fit, Lowered, Provenance, Report, Source, Stage, Violation,
+    Warning, WarningKind, precision, spaced,
 };
 
 /// The result of examining an answer.
@@ -111,7 +111,7 @@ impl Question<'_> {
         let mut nearest: Option<(Option<Fit>, Document, Candidate)> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
-            let document = self.lifted(completion, &candidate, value);
+            let document = self.lifted(completion, &candidate, value, &self.call.lowered);
             let schema = self.plan.contract.schema().document();
             let fit =
                 are_ranked.then(|| Fit::new(schema, &candidate, &document.draft.value, &document.violations));
@@ -168,8 +168,13 @@ impl Question<'_> {
     }
 
     /// Lifts and judges one candidate for the whole document, whose value is passed separately.
-    fn lifted(&self, completion: &Completion, candidate: &Candidate, value: Value) -> Document {
-        let lowered = &self.call.lowered;
+    fn lifted(
+        &self,
+        completion: &Completion,
+        candidate: &Candidate,
+        value: Value,
+        lowered: &Lowered,
+    ) -> Document {
         let Lifted { mut value, mut problems, mut rounded, exceeds_bound } =
             lift_exact(value, candidate.rounded.clone(), lowered);
         let mut looped = Vec::new();
@@ -233,6 +238,9 @@ impl Question<'_> {
             // No value of it has ended.
             return Examined::failed(self.truncated());
         }
+        if let Some(draft) = self.whole_instead(completion, paths, &candidate, &before.value) {
+            return Examined { draft: Some(draft), edits: candidate.edits, ..Examined::default() };
+        }
         let (lowered, cut) = (&self.call.lowered, closed(completion, &candidate));
         let Lifted { value: answer, problems, rounded, .. } =
             lift_exact(std::mem::take(&mut candidate.value), std::mem::take(&mut candidate.rounded), lowered);
@@ -253,11 +261,37 @@ impl Question<'_> {
         draft.warnings.extend(warnings);
         (draft.value, draft.decoded) = (value.into(), decoded);
         let (edits, failed) = (candidate.edits, Examined::failed(self.truncated()));
+        if given.is_empty() && !unended.is_empty() {
+            let violation = of_answer(CUT, "a complete document", "an answer without the requested values");
+            return Examined::failed(Failure::Truncated { violations: vec![violation], left_out: 0 });
+        }
         if !unended.is_empty() {
             // The answer does not say that the list has no further items.
             return Examined { draft: self.unfinished(draft, Vec::new(), unended), edits, ..failed };
         }
         Examined { draft: Some(draft), edits, failure: failure(violations, left_out), ..failed }
+    }
+
+    /// Returns the draft of an answer that gives the whole document in place of the requested values, if that is valid and lacks no
+    /// member that the document has.
+    fn whole_instead(
+        &self,
+        completion: &Completion,
+        paths: &[JsonPath],
+        candidate: &Candidate,
+        before: &Value,
+    ) -> Option<Draft> {
+        let members = candidate.value.as_object()?;
+        let gives = |part: &Place<'_>| members.contains_key(&part.name());
+        if is_unfinished(completion, candidate)
+            || !before.as_object()?.keys().all(|name| members.contains_key(name))
+            || Parts::new(paths, before).iter().all(gives)
+        {
+            return None;
+        }
+        // The schema of the call is that of the requested values.
+        let document = self.lifted(completion, candidate, candidate.value.clone(), &Lowered::default());
+        document.violations.is_empty().then_some(document.draft)
     }
 
     /// Returns the draft with the values of a patch, and the paths that the patch gives.

@@ -148,6 +148,12 @@ impl From<&str> for Input {
     }
 }
 
+impl From<&String> for Input {
+    fn from(text: &String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
 impl From<String> for Input {
     fn from(text: String) -> Self {
         Self::new([text])

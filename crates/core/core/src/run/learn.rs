@@ -135,7 +135,7 @@ impl Run {
     /// declines to answer may write it past the enforcement.
     ///
     /// Each kind of observation is recorded once per target: if no weaker mode is left, every further answer would prove the same.
-    pub(super) fn was_ignored(&mut self, plan: &Plan, proof: Proof) {
+    pub(super) fn was_ignored(&mut self, plan: &Plan, proof: Proof, is_accepted: bool) {
         let (kind, proof, steps_down) = match proof {
             Proof::Impossible(proof) => (ObservationKind::Ignored, proof, true),
             Proof::Prose(proof) => (ObservationKind::Prose, proof, self.position.is_trial()),
@@ -146,7 +146,8 @@ impl Run {
         if !self.observations().any(known) {
             self.learn(plan, kind, proof);
         }
-        if steps_down {
+        // The warnings of an accepted answer are about the mode that gave it.
+        if steps_down && !is_accepted {
             self.position.leave_schema_mode(plan);
         }
     }

@@ -45,6 +45,24 @@ fn a_server_that_sent_the_wrong_type_has_not_enforced_the_schema() {
 }
 
 #[test]
+fn the_mode_of_an_accepted_answer_is_the_one_that_gave_it() {
+    let contract = formwork_schema::contract::<Person>().unwrap();
+    let mut target = Target::new("one", Capabilities::new(Enforcement::Schema));
+    for name in ["openai", "json-object"] {
+        target = target.with_mode(formwork_dialect::Dialects::builtin().get(name).unwrap());
+    }
+    let policy = Policy::new(3).with_coercion(Coercion::Fix);
+    let plan = Plan::new(contract, vec![target]).with_policy(policy).build().unwrap();
+    let mut run = Run::new(&plan, Input::from(TEXT));
+    let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
+    run.on(&plan, Time(0), Event::answered(id, Completion::new(TYPED))).unwrap();
+    let outcome = run.finish().unwrap();
+    let kinds: Vec<_> = outcome.warnings.iter().map(|warning| warning.kind).collect();
+    assert!(outcome.calls[0].observation.is_some());
+    assert_eq!(kinds, [WarningKind::Coerced, WarningKind::EstimatedUsage]);
+}
+
+#[test]
 fn a_converted_value_is_judged_by_the_whole_contract() {
     let model = Arc::new(Scripted::new([TYPED, MARIA]));
     let (builder, _) = persons(&model);

@@ -298,6 +298,62 @@ fn a_list_is_complete_only_if_the_model_says_so() {
     assert_eq!(outcome.calls[1].verdict.failure().unwrap().class(), "truncated");
 }
 
+#[test]
+fn a_whole_document_in_place_of_requested_values_is_taken_if_it_is_valid_and_lacks_nothing() {
+    let document = document(3, 1);
+    let whole = document.to_string();
+    for dialect in dialects() {
+        let name = dialect.name().to_owned();
+        // The rest of a cut answer, and a wrong value.
+        for first in [cut(&whole, whole.find("A-1001").unwrap() - 8), String::new()] {
+            let played =
+                play(&plan(Arc::clone(&dialect)), &document, |nth, ask, text| match (nth, &*first) {
+                    (0, "") => (text.replace("\"quantity\":1", "\"quantity\":\"many\""), Finish::Stop),
+                    (0, _) => (cut(text, first.len()), Finish::Length),
+                    _ => (if *ask == Ask::Whole { text } else { &whole }.to_owned(), Finish::Stop),
+                });
+            let outcome = played.outcome.unwrap();
+            assert_eq!((outcome.value, outcome.calls.len()), (document.clone(), 2), "{name}");
+        }
+    }
+    // What lacks a member that the document has is no document in its place, although all members are optional.
+    let optional = json!({"properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "city": {"type": "string"}}});
+    let person = json!({"name": "Ada", "age": 36, "city": "London"});
+    let plan = plan_for(optional, Arc::new(formwork_dialect::Prompt::new()));
+    let played = play_with(&plan, "Ada, 36, in London".into(), &person, |nth, _, text| {
+        Completion::new(match nth {
+            0 => r#"{"name": "Ada", "city": "London", "age": "many"}"#,
+            1 => r#"{"foo": 1}"#,
+            _ => text,
+        })
+    });
+    let outcome = played.outcome.unwrap();
+    assert_eq!((outcome.value, outcome.calls.len()), (person, 3));
+}
+
+#[test]
+fn a_continuation_without_any_requested_value_is_followed_by_the_whole_also_after_nulls() {
+    let text = r#"{"items": [{"name": "a", "note": null}, {"name": "b", "note": null}"#;
+    let item = json!({"type": "object", "properties": {"name": {"type": "string"}, "note": {"type": "string"}}, "required": ["name"]});
+    let schema = json!({"type": "object", "properties": {"items": {"type": "array", "items": item}}, "required": ["items"]});
+    let document = json!({"items": [{"name": "a"}, {"name": "b"}, {"name": "c"}]});
+    for first in [text.to_owned(), text.replace(r#", "note": null"#, "")] {
+        let plan = plan_for(schema.clone(), Arc::new(formwork_dialect::Prompt::new()));
+        let played = play_with(&plan, "a, b, c".into(), &document, |nth, ask, text| match nth {
+            0 => Completion::new(first.clone()).with_finish(Finish::Length),
+            1 => Completion::new(r#"{"foo": 1}"#),
+            _ => {
+                assert_eq!(*ask, Ask::Whole, "{first}");
+                Completion::new(text)
+            }
+        });
+        let outcome = played.outcome.unwrap();
+        assert_eq!((outcome.value, outcome.calls.len()), (document.clone(), 3));
+        let says = outcome.calls[1].verdict.failure().unwrap().violations()[0].to_string();
+        assert!(says.ends_with("found an answer without the requested values"), "{says}");
+    }
+}
+
 proptest! {
     #[test]
     fn several_cuts_and_a_wrong_value_lose_and_double_nothing(items in 0usize..12, tags in 0usize..4, cuts in prop::collection::vec(0usize..1000, 1..4), wrong in any::<bool>()) {
