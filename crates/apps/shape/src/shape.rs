@@ -115,8 +115,7 @@ impl Shape {
     /// # Errors
     /// [`SchemaError`] for a hand-built shape that breaks the invariants of its kinds.
     pub fn contract(&self) -> Result<Contract, SchemaError> {
-        let contract = formwork_schema::contract_for(Arc::new(self.clone()))?;
-        Ok(grounded::rules(&self.root).into_iter().fold(contract, Contract::with_rule))
+        formwork_schema::contract_for(Arc::new(self.clone()))
     }
 
     /// Returns all violations of a value; none if it has this shape.

@@ -15,12 +15,18 @@ pub(crate) struct Accepted(Option<Arc<Parts>>);
 
 struct Parts {
     schema: Arc<dyn Schema>,
+    with_rules: Option<Arc<Value>>,
     calibrations: Option<Arc<Calibrations>>,
 }
 
 impl Accepted {
-    pub(crate) fn new(schema: Arc<dyn Schema>, calibrations: Option<Arc<Calibrations>>) -> Self {
-        Self(Some(Arc::new(Parts { schema, calibrations })))
+    /// `with_rules` is the schema with the rules that derive values, if there are any.
+    pub(crate) fn new(
+        schema: Arc<dyn Schema>,
+        with_rules: Option<Arc<Value>>,
+        calibrations: Option<Arc<Calibrations>>,
+    ) -> Self {
+        Self(Some(Arc::new(Parts { schema, with_rules, calibrations })))
     }
 }
 
@@ -62,9 +68,10 @@ impl About {
         &self.text
     }
 
-    /// Returns the schema of the value; `None` after the outcome was stored.
+    /// Returns the schema of the value, with the rules that derive values; `None` after the outcome was stored.
     pub(crate) fn schema(&self) -> Option<&Value> {
-        self.accepted.0.as_deref().map(|parts| parts.schema.document())
+        let parts = self.accepted.0.as_deref()?;
+        Some(parts.with_rules.as_deref().unwrap_or_else(|| parts.schema.document()))
     }
 
     /// Returns the calibrations of the contract; `None` without any, and after the outcome was stored.

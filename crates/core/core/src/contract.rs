@@ -69,6 +69,8 @@ pub struct Contract {
     coercion: Option<Coercion>,
     coercions: Arc<OnceLock<Arc<Coercions>>>,
     outline: Arc<OnceLock<Arc<Outline>>>,
+    /// The schema with the rules by which values are computed; `None` without any.
+    with_rules: Arc<OnceLock<Option<Arc<Value>>>>,
 }
 
 /// A function that decodes a value into the contract's type.
@@ -115,6 +117,7 @@ impl Contract {
             coercion: None,
             coercions: Arc::default(),
             outline: Arc::default(),
+            with_rules: Arc::default(),
         }
     }
 
@@ -215,6 +218,7 @@ impl Contract {
 
     fn with(mut self, kind: Kind, severity: Severity) -> Self {
         self.checks.push(Check { kind, severity });
+        self.with_rules = Arc::default();
         self
     }
 
@@ -225,7 +229,17 @@ impl Contract {
 
     /// Returns the schema and the calibrations for the evidence of an accepted value and the confidence in it.
     pub(crate) fn accepted(&self) -> Accepted {
-        Accepted::new(Arc::clone(&self.schema), self.calibrations.clone())
+        let with_rules = self.with_rules.get_or_init(|| {
+            let rules = self.checks.iter().filter_map(|check| match &check.kind {
+                Kind::Rule(rule @ Rule::WeightedSum { .. }) => serde_json::to_value(rule).ok(),
+                _ => None,
+            });
+            let rules: Vec<_> = rules.collect();
+            let mut document = Some(self.schema.document().clone()).filter(|_| !rules.is_empty())?;
+            document.as_object_mut()?.insert("x-formwork-rules".to_owned(), rules.into());
+            Some(Arc::new(document))
+        });
+        Accepted::new(Arc::clone(&self.schema), with_rules.clone(), self.calibrations.clone())
     }
 
     /// Returns the compiled schema.

@@ -66,6 +66,8 @@ impl Index<'_> {
     /// assert_eq!(index.nearest(&json!("Mary Lindquist")), Some("Maria Lindqvist"));
     /// assert_eq!(index.nearest(&json!(1250)), Some("1,520.00"));
     /// assert_eq!(index.nearest(&json!("umbrella")), None);
+    /// // What is similar is not a part of a word.
+    /// assert_eq!(Index::new("lives at Main St 7a in Oslo").nearest(&json!("Main St 7")), Some("Main St 7a"));
     /// ```
     pub fn nearest(&self, leaf: &Value) -> Option<&str> {
         let ranges: Vec<(u32, u32)> = match leaf {
@@ -101,8 +103,21 @@ impl Index<'_> {
         let mut words: Vec<String> = words_of(text).into_iter().map(|(word, _, _)| word).collect();
         words.truncate(MAX_WORDS);
         let range = |token: usize, position: usize| {
-            let first = token.saturating_sub(position);
-            let last = (first + words.len()).min(self.tokens.len()).checked_sub(1)?;
+            let mut first = token.saturating_sub(position);
+            let mut last = (first + words.len()).min(self.tokens.len()).checked_sub(1)?;
+            // No text begins or ends within `7a`.
+            let is_within = |at: usize| {
+                let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+                let (before, after) = (self.word(at), self.word(at + 1));
+                self.gap(at).is_empty()
+                    && is_digit(before.chars().next_back()) != is_digit(after.chars().next())
+            };
+            while last + 1 < self.tokens.len() && is_within(last) {
+                last += 1;
+            }
+            while first > 0 && is_within(first - 1) {
+                first -= 1;
+            }
             self.range(first, last).map(|range| (range.start, range.end))
         };
         let of_word = |(position, word): (usize, &String)| {

@@ -2,10 +2,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use formwork_core::{
-    COERCE, Coerce, Context, Contract, Inline, JsonPath, Member, PathPattern, Report, Schema, Stage,
+    COERCE, Coerce, Context, Contract, Inline, JsonPath, Member, PathPattern, Report, Rule, Schema, Stage,
     Structure, Validator, Violation, absence_mistake, coercion_mistake, declares_absence,
 };
 use schemars::JsonSchema;
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -220,10 +221,11 @@ pub fn contract<T: JsonSchema + DeserializeOwned + Send + 'static>() -> Result<C
     Ok(contract_for(Arc::new(Inline::of::<T>()))?.with_type::<T>())
 }
 
-/// Creates the contract of a schema without a Rust type.
+/// Creates the contract of a schema without a Rust type. The rules in `x-formwork-rules` become rules of the contract, and are no part
+/// of its schema.
 ///
 /// # Errors
-/// The errors of [`compile`].
+/// The errors of [`compile`], and one for rules that cannot be read.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -236,6 +238,20 @@ pub fn contract<T: JsonSchema + DeserializeOwned + Send + 'static>() -> Result<C
 /// # Ok::<(), formwork_schema::SchemaError>(())
 /// ```
 pub fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, SchemaError> {
+    let Some(rules) = schema.document().get(RULES) else {
+        let structure = compile(schema.document())?;
+        return Ok(Contract::new(schema, structure));
+    };
+    let rules = Vec::<Rule>::deserialize(rules).map_err(|error| SchemaError {
+        pointer: format!("/{RULES}"),
+        message: format!("{error}: expected a list of rules"),
+    })?;
+    let mut document = schema.document().clone();
+    document.as_object_mut().map(|document| document.remove(RULES));
+    let schema = Inline::new(schema.name(), document);
     let structure = compile(schema.document())?;
-    Ok(Contract::new(schema, structure))
+    Ok(rules.into_iter().fold(Contract::new(Arc::new(schema), structure), Contract::with_rule))
 }
+
+/// The member of a schema that holds its rules.
+const RULES: &str = "x-formwork-rules";

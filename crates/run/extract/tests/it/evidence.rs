@@ -44,6 +44,44 @@ fn an_outcome_has_the_places_of_its_values_in_the_text_that_it_is_about() {
     assert_eq!(other.evidence(), outcome.evidence());
 }
 
+#[derive(Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("x-formwork-rules" = [
+    {"rule": "weightedSum", "target": "$.sum", "terms": [{"path": "$.a", "weight": 1}, {"path": "$.b", "weight": 1}], "tolerance": 0},
+    {"rule": "grounded", "target": "$.what"},
+]))]
+struct Added {
+    a: u32,
+    b: u32,
+    sum: u32,
+    what: String,
+}
+
+#[test]
+fn rules_in_the_schema_of_a_type_hold_and_derive_values() {
+    let answers =
+        [r#"{"a": 3, "b": 4, "sum": 8, "what": "fruit"}"#, r#"{"a": 3, "b": 4, "sum": 7, "what": "apples"}"#];
+    let model = Arc::new(Scripted::new(answers));
+    let outcome = Extractor::<Added>::builder()
+        .with_target(model.clone())
+        .build()
+        .unwrap()
+        .extract_blocking("3 apples, 4 pears")
+        .unwrap();
+    let rules: Vec<_> =
+        outcome.calls[0].verdict.failure().unwrap().violations().iter().map(|it| it.rule.clone()).collect();
+    assert_eq!(rules, ["weightedSum", "grounded"]);
+    let statuses: Vec<_> = outcome.evidence().iter().map(|it| it.status).collect();
+    assert_eq!(statuses, [Status::Exact, Status::Exact, Status::Computed, Status::Exact]);
+    assert_eq!((outcome.evidence_summary().computed, outcome.evidence_summary().not_found), (1, 0));
+    let sent = format!("{:?}", model.calls());
+    assert!(!sent.contains("x-formwork-rules"), "{sent}");
+    // Rules that cannot be read are an error of the schema.
+    let wrong =
+        serde_json::json!({"type": "string", "x-formwork-rules": [{"rule": "grounder", "target": "$"}]});
+    let error = Extractor::for_document("wrong", wrong).with_target(model).build().unwrap_err().to_string();
+    assert!(error.contains("x-formwork-rules") && error.contains("grounder"), "{error}");
+}
+
 #[test]
 fn a_changed_value_has_its_own_evidence_and_a_stored_outcome_has_none() {
     let outcome = extractor().extract_blocking(TEXT).unwrap();
