@@ -14,7 +14,13 @@ pub(crate) fn undecodable<T: DeserializeOwned>(value: &Value) -> Violation {
         At::Map { key } => Some(Segment::Key(key.clone())),
         At::Enum { .. } | At::Unknown => None,
     });
-    Violation::new(path.collect(), "type", Stage::Type).with_found(error.inner().to_string())
+    let (reason, violation) =
+        (error.inner().to_string(), Violation::new(path.collect(), "type", Stage::Type));
+    // serde writes `invalid value: integer `300`, expected u8`. The first part has the value.
+    match reason.rsplit_once(", expected ") {
+        Some((found, expected)) => violation.with_expected(expected).with_found(found),
+        None => violation.with_found(reason),
+    }
 }
 
 /// Decodes a JSON value into a Rust type. Where the type has an integer, a number without a fraction (`612.0`, `6.12e2`) decodes as
@@ -119,6 +125,19 @@ mod tests {
         readings: Vec<Number>,
         #[serde(default)]
         extra: BTreeMap<String, Value>,
+    }
+
+    #[test]
+    fn a_value_that_a_type_cannot_hold_has_what_the_type_expects() {
+        for (value, says) in [
+            (json!({"pages": -1}), "Type mismatch at $.pages: expected u32"),
+            (json!({"pages": 1, "counts": [1, 300]}), "Type mismatch at $.counts[1]: expected u8"),
+            (json!({"pages": 1, "readings": ["x"]}), "Type mismatch at $.readings[0]"),
+        ] {
+            let found = undecodable::<Page>(&value);
+            assert_eq!(found.masked(), found.masked().replace("300", ""), "values are masked");
+            assert!(found.to_string().starts_with(says), "{found}");
+        }
     }
 
     #[test]

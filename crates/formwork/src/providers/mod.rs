@@ -358,9 +358,15 @@ impl Providers {
     pub fn kind(&self, name: &str) -> Result<&Kind, String> {
         self.kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name.as_str()).collect();
-            let suggestion = formwork_schema::nearest(name, names.iter().copied());
-            let suggestion =
-                suggestion.map(|suggestion| format!("did you mean `{suggestion}`? ")).unwrap_or_default();
+            /// The kinds that are features of this crate by their own names.
+            const FEATURES: [&str; 6] = ["anthropic", "bedrock", "cohere", "gemini", "ollama", "openai"];
+            let suggestion = match formwork_schema::nearest(name, names.iter().copied()) {
+                _ if FEATURES.contains(&name) => {
+                    format!("it needs the feature `{name}` of the crate `formwork`; ")
+                }
+                Some(suggestion) => format!("did you mean `{suggestion}`? "),
+                None => String::new(),
+            };
             format!("no provider kind `{name}`: {suggestion}this build has {}", names.join(", "))
         })
     }

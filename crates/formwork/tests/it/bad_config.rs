@@ -313,3 +313,12 @@ fn no_setting_is_accepted_with_a_misspelt_name_a_wrong_type_or_a_number_out_of_r
     assert!(silent.is_empty(), "{} of {}: {silent:#?}", silent.len(), silent.len() + refused);
     assert!(all.len() > 150 && refused > 900, "{} {refused}", all.len());
 }
+
+#[test]
+fn a_kind_whose_feature_is_off_names_the_feature() {
+    let error = formwork::providers::Providers::none().kind("anthropic").map(drop).unwrap_err();
+    assert_eq!(
+        error,
+        "no provider kind `anthropic`: it needs the feature `anthropic` of the crate `formwork`; this build has "
+    );
+}
