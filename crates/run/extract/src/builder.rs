@@ -132,9 +132,9 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// Sets the retry policy: a [`Policy`] or your own [`RetryPolicy`] (default: [`Policy::default`]).
-    /// [`with_max_attempts`](Self::with_max_attempts) and [`with_temperature`](Self::with_temperature) change a [`Policy`]
-    /// and cannot be combined with your own one.
+    /// Sets the retry policy: a [`Policy`] or your own [`RetryPolicy`] (default: [`Policy::default`]). Your own one that the configuration
+    /// names for the first target goes before a [`Policy`]. [`with_max_attempts`](Self::with_max_attempts) and
+    /// [`with_temperature`](Self::with_temperature) change a [`Policy`] and cannot be combined with your own one.
     pub fn with_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
         match (&policy as &dyn Any).downcast_ref::<Policy>() {
             Some(ready) => (self.policy, self.custom) = (ready.clone(), None),
@@ -410,15 +410,13 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     }
 
     fn policy(&self) -> Result<Arc<dyn RetryPolicy>, Error> {
-        if let Some(custom) = &self.custom {
+        let named = || self.backends.first().and_then(|first| first.retry_policy.as_ref());
+        if let Some(own) = self.custom.as_ref().or_else(named) {
             if self.max_attempts.is_some() || self.temperature.is_some() {
-                let message = "the maximum number of attempts and the temperature cannot be set together with a custom retry policy, which decides both";
+                let message = "the maximum number of attempts and the temperature cannot be set together with a retry policy of your own, in the code or named by the configuration, which decides both";
                 return Err(Error::new(ErrorKind::Config, message));
             }
-            return Ok(Arc::clone(custom));
-        }
-        if let Some(named) = self.backends.first().and_then(|first| first.retry_policy.clone()) {
-            return Ok(named);
+            return Ok(Arc::clone(own));
         }
         let mut policy = self.policy.clone();
         if let Some(attempts) = self.max_attempts {

@@ -78,6 +78,13 @@ fn what_cannot_work_is_refused_when_it_is_built() {
 
     let custom = persons(&model()).0.with_policy(Arc::new(Policy::new(2))).with_max_attempts(2);
     assert_eq!(refused(custom).0, ErrorKind::Config);
+    let named = || {
+        Extractor::<Person>::builder()
+            .with_target(backend(&model()).with_retry_policy(Arc::new(Policy::new(2))))
+    };
+    assert_eq!(refused(named().with_max_attempts(1)).0, ErrorKind::Config);
+    assert_eq!(refused(named().with_temperature(0.7)).0, ErrorKind::Config);
+    assert!(named().build().is_ok());
     let ready = persons(&model()).0.with_policy(Policy::new(2)).with_max_attempts(2);
     assert!(ready.build().is_ok());
 
