@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::schema::Given;
 use super::store::{Asks, Begun};
-use super::{Args, EMPTY, Requests, report, schema, source, store};
+use super::{Args, EMPTY, Requests, schema, source, store};
 use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
@@ -100,7 +100,6 @@ fn prepare(
     if input.trim().is_empty() {
         return (id, Err(Error::new(ErrorKind::Config, EMPTY)));
     }
-    let verbose = extractors.requests.args.verbose;
     let name = extractors.name.clone().filter(|_| schema.is_none());
     let begun = extractors.of(schema).and_then(|asks| {
         let down = Down(Arc::clone(&extractors.down));
@@ -108,8 +107,7 @@ fn prepare(
             Begun::Run(extraction, entry) => (extraction, entry),
             stored @ Begun::Stored(_) => return Ok(stored),
         };
-        let extraction = extraction.with_cancel(cancel.clone()).with_observer(down);
-        Ok(Begun::Run(if verbose { extraction.with_observer(report::Report) } else { extraction }, entry))
+        Ok(Begun::Run(extraction.with_cancel(cancel.clone()).with_observer(down), entry))
     });
     (id, begun)
 }
