@@ -50,6 +50,13 @@ fn a_document_has_a_table_or_json() {
     let ran = formwork(&["evidence", "--input", &letter, "--json"], value);
     assert_eq!(ran.rows()[0]["evidence"][1]["path"], "$.age");
     assert_eq!(formwork(&["evidence", "--input", "missing.txt", "-"], value).code, 2);
+
+    // No control character of the input or of the value reaches the terminal.
+    let input = temporary("controls.txt", "Name: Maria\u{1b}]0;owned\u{7}\u{9b}31m Lindqvist");
+    let value = "{\"name\": \"Maria\\u001b]0;owned\\u0007\u{9b}31m Lindqvist\"}";
+    let ran = formwork(&["evidence", "--input", &input, "-"], value);
+    assert!(!ran.stdout.contains(|c: char| c.is_control() && c != '\n'), "{:?}", ran.stdout);
+    assert_eq!(ran.stdout.matches("Maria\\u001b]0;owned\\u0007\\u009b31m").count(), 2, "{}", ran.stdout);
 }
 
 #[test]
