@@ -90,7 +90,7 @@ pub(super) async fn run(
 /// The `id` of a row, and its extraction or error.
 fn prepare(
     extractors: &mut Extractors<'_>,
-    row: jsonl::Row<ExtractInput>,
+    (line, row): (usize, jsonl::Row<ExtractInput>),
     cancel: &CancellationToken,
 ) -> (Value, Result<Begun, Error>) {
     let ExtractInput { id, input, schema } = match row {
@@ -98,7 +98,8 @@ fn prepare(
         Err(BadRow { id, message }) => return (id, Err(Error::new(ErrorKind::Config, message))),
     };
     if input.trim().is_empty() {
-        return (id, Err(Error::new(ErrorKind::Config, EMPTY)));
+        let place = files::name(source(extractors.requests.args));
+        return (id, Err(Error::new(ErrorKind::Config, format!("{place}:{line}: {EMPTY}"))));
     }
     let name = extractors.name.clone().filter(|_| schema.is_none());
     let begun = extractors.of(schema).and_then(|asks| {
