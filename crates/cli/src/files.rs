@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use formwork::contract::{NamedContract, read_contract};
-use formwork_core::{Violation, Warning, precision};
-use formwork_json::{ReadError, Rounded, line_column, read_exact};
+use formwork_core::{Report, Violation, Warning, WarningKind, cut, precision};
+use formwork_json::{Candidate, EditKind, ReadError, Rounded, line_column, read_exact};
 use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, Formats, SaysNothing, SchemaError, compile_with, says_nothing};
 use formwork_shape::Shape;
@@ -16,7 +16,12 @@ use serde_json::Value;
 use crate::exit::Failed;
 use crate::stderr::say;
 
-/// Returns the bytes of a file, or of standard input for `-`.
+/// Returns a text without a byte order mark at its start, which Windows and spreadsheets write and which is no part of the text.
+pub(crate) fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// Returns the bytes of a file, or of standard input for `-`, without a byte order mark.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failed> {
     let read = if path == Path::new("-") {
         let mut bytes = Vec::new();
@@ -24,7 +29,9 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failed> {
     } else {
         fs::read(path)
     };
-    read.map_err(|error| Failed::usage(format!("cannot read {}: {error}", name(path))))
+    let mut bytes = read.map_err(|error| Failed::usage(format!("cannot read {}: {error}", name(path))))?;
+    bytes.drain(..bytes.len() - unmarked(&bytes).len());
+    Ok(bytes)
 }
 
 /// Returns the text of a file, or of standard input for `-`.
@@ -41,9 +48,8 @@ pub(crate) fn text(path: &Path) -> Result<String, Failed> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let (line, column) = line_column(&String::from_utf8_lossy(error.as_bytes()), at);
-        let file = name(path);
-        Failed::usage(format!("{file}:{line}:{column}: byte {at} is not UTF-8: save the text as UTF-8"))
+        let place = place(&name(path), error.as_bytes(), at);
+        Failed::usage(format!("{place}: byte {at} is not UTF-8: save the text as UTF-8"))
     })
 }
 
@@ -54,6 +60,12 @@ pub(crate) fn can_be_written(path: &Path) -> Result<(), Failed> {
         let (path, folder) = (path.display(), folder.display());
         Err(Failed::usage(format!("cannot write {path}: there is no folder {folder}")))
     })
+}
+
+/// Returns the place of a byte of a text for messages: the file with line and column.
+pub(crate) fn place(name: &str, text: &[u8], at: usize) -> String {
+    let (line, column) = line_column(&String::from_utf8_lossy(text), at);
+    format!("{name}:{line}:{column}")
 }
 
 /// Returns the name of an input for messages.
@@ -71,18 +83,14 @@ pub(crate) fn json_of(path: &Path, bytes: &[u8]) -> Result<Value, Failed> {
     json_of_text(&name(path), bytes)
 }
 
-/// Parses a text as one JSON document, and prints a warning for each number that was rounded.
+/// Parses a text as one JSON document, and prints its [`warnings`].
 ///
 /// # Errors
 /// [`Failed`] with line and column of a mistake, or of an integer that cannot be kept exactly.
 pub(crate) fn json_of_text(name: &str, text: &[u8]) -> Result<Value, Failed> {
-    let place = |at: usize| {
-        let (line, column) = line_column(&String::from_utf8_lossy(text), at);
-        format!("{name}:{line}:{column}")
-    };
     let document = read_exact(text)
-        .map_err(|error| Failed::usage(format!("{}: {error}", place(error.at().unwrap_or(0)))))?;
-    warn_of_rounded(name, &document.rounded);
+        .map_err(|error| Failed::usage(format!("{}: {error}", place(name, text, error.at().unwrap_or(0)))))?;
+    warn_of(name, text, &document);
     Ok(document.value)
 }
 
@@ -96,6 +104,30 @@ pub(crate) fn json_or_text(name: &str, text: String) -> Result<Value, Failed> {
         Err(_) => Ok(Value::String(text)),
     }
 }
+
+/// Prints the [`warnings`] of a document.
+pub(crate) fn warn_of(name: &str, text: &[u8], document: &Candidate) {
+    let warnings = warnings(&String::from_utf8_lossy(text), document);
+    warnings.iter().for_each(|warning| say!("warning: {name}: {warning}"));
+}
+
+/// Returns a warning for each repeated name of a document and each number that was rounded, up to the limit of warnings of an
+/// answer.
+pub(crate) fn warnings(text: &str, document: &Candidate) -> Vec<Warning> {
+    let repeated = document.edits.iter().filter(|edit| edit.kind == EditKind::DuplicateKey);
+    let repeated = repeated.take(Report::CAP).map(|edit| {
+        let (line, column) = line_column(text, edit.span.start);
+        let message = format!(
+            "the name {} in line {line}, column {column} is repeated: the last one counts",
+            Value::from(cut(&edit.with, MAX_NAME))
+        );
+        Warning::new(WarningKind::DuplicateKey, message)
+    });
+    repeated.chain(precision(&document.rounded).1).collect()
+}
+
+/// The maximum length of a name in a warning.
+const MAX_NAME: usize = 80;
 
 /// Prints a warning for each number that was rounded, up to the limit of warnings of an answer.
 pub(crate) fn warn_of_rounded(name: &str, rounded: &[Rounded]) {

@@ -5,14 +5,14 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::thread;
 
-use formwork_json::{JsonPath, Level, exact, read_bytes};
+use formwork_json::{JsonPath, Level, read_bytes, read_exact};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::exit::{Failed, Status};
-use crate::files::{name, warn_of_rounded};
+use crate::files::{name, unmarked, warn_of};
 use crate::rows::RowError;
 use crate::{output, terminal};
 
@@ -88,12 +88,12 @@ impl BadRow {
     }
 }
 
-/// Reads the rows in another thread, so that the command can react to Ctrl-C and print results while it waits for the next
+/// Reads the rows with their lines in another thread, so that the command can react to Ctrl-C and print results while it waits for the next
 /// row.
 pub(crate) fn incoming<I: DeserializeOwned + Send + 'static>(
     path: &Path,
-) -> Result<Receiver<Result<Row<I>, Failed>>, Failed> {
-    let rows = rows(path)?;
+) -> Result<Receiver<Result<(usize, Row<I>), Failed>>, Failed> {
+    let rows = numbered(path)?;
     read_in_thread("rows", move |sender| {
         for row in rows {
             if sender.blocking_send(row).is_err() {
@@ -140,15 +140,14 @@ pub(crate) fn numbered<I: DeserializeOwned>(
     let lines = input.split(b'\n').enumerate();
     Ok(lines.filter_map(move |(index, line)| match line {
         Err(error) => Some(Err(unreadable(error))),
-        Ok(line) if line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line).trim_ascii().is_empty() => None,
+        Ok(line) if unmarked(&line).trim_ascii().is_empty() => None,
         Ok(line) => Some(Ok((index + 1, row(&line, &format!("{file}:{}", index + 1))))),
     }))
 }
 
-/// Reads a row. Prints a warning for each number that is rounded; a row with an integer that would change is no valid row.
+/// Reads a row. Prints its [warnings](crate::files::warnings); a row with an integer that would change is no valid row.
 fn row<I: DeserializeOwned>(line: &[u8], place: &str) -> Row<I> {
-    // Spreadsheets write a byte order mark before the first line.
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let line = unmarked(line);
     let bad = |message: String| Err(BadRow { id: id(line), message });
     if let Err(error) = str::from_utf8(line) {
         let byte = error.valid_up_to() + 1;
@@ -159,8 +158,8 @@ fn row<I: DeserializeOwned>(line: &[u8], place: &str) -> Row<I> {
         return bad(format!("{place}: this line is not a JSON object"));
     }
     let row = serde_json::from_slice(line).map_err(|error| BadRow::new(line, place, &error))?;
-    match exact(str::from_utf8(line).unwrap_or_default()) {
-        Ok(rounded) => warn_of_rounded(place, &rounded),
+    match read_exact(line) {
+        Ok(document) => warn_of(place, line, &document),
         Err(error) => return bad(format!("{place}: {error}")),
     }
     Ok(row)

@@ -1,8 +1,8 @@
 //! Selects the models of a command: by the command line, else by the configuration, else the local model.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use formwork::config::{Config, Defaults, Named as Meant, Section, TargetList};
 use formwork::providers::{Made, Providers, in_turns, local_settings};
@@ -175,9 +175,12 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// Prints the source of the selection on standard error.
+    /// Prints the source of the selection on standard error. The targets of a command often have the same source, which is
+    /// printed once.
     pub(crate) fn tell(&self) {
-        self.notes.iter().for_each(|note| say!("{note}"));
+        static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+        self.notes.iter().filter(|note| said.insert((*note).clone())).for_each(|note| say!("{note}"));
     }
 }
 
@@ -225,7 +228,7 @@ impl Targets {
             if let Ok(Some(weaker)) = made.ask_server(false).await {
                 say!("{}: {weaker}", section.name);
             }
-            on_loopback.push(made.address.as_deref().is_some_and(formwork::http::is_loopback));
+            on_loopback.push(made.server_address().is_some_and(formwork::http::is_loopback));
             let model = made.model.clone();
             all_settings.push(section.settings());
             is_tiny |= section.registry().is_tiny(&model);

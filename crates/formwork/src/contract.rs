@@ -124,14 +124,16 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
         return Err(unusable(format!("a contract has at most {MAX} bytes")));
     }
     let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
+    // A byte order mark is no part of the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let plain = |schema| Written { schema, ..Written::default() };
     let mut rounded = Vec::new();
     let mut written = match ending {
         "json" => {
-            let document = read_exact(&text).map_err(|error| {
-                let (line, column) = line_column(&text, error.at().unwrap_or(0));
+            let document = read_exact(text).map_err(|error| {
+                let (line, column) = line_column(text, error.at().unwrap_or(0));
                 ContractError::Unusable(format!("{file_name}:{line}:{column}: {error}"))
             })?;
             rounded = document.rounded;
@@ -139,13 +141,13 @@ pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
         }
         "shape" => {
             let shape =
-                Shape::parse(&text).map_err(|error| ContractError::Unusable(error.pointed(&file_name)))?;
+                Shape::parse(text).map_err(|error| ContractError::Unusable(error.pointed(&file_name)))?;
             plain(shape.document().clone())
         }
         _ => {
             // Only this reader knows the digits of numbers in YAML. Its errors name the file.
             let unusable = |error: DocumentError| ContractError::Unusable(error.to_string());
-            let document = Document::parse(&file_name, &text, Format::Yaml).map_err(unusable)?;
+            let document = Document::parse(&file_name, text, Format::Yaml).map_err(unusable)?;
             rounded = document.rounded().to_vec();
             document.read().map_err(unusable)?
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use formwork::providers::Providers;
 use formwork_core::{
     Coerce, Context, Contract, Inline, JsonPath, Report, Rule, Rules, Violation, Warning, WarningKind,
-    declares_coercion, precision,
+    declares_coercion,
 };
 use formwork_json::{Level, Places, read};
 use formwork_schema::{Compiled, Formats, compile_with, lint};
@@ -92,7 +92,12 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     let Some(contract) = contract else { return Err(Failed::usage("--schema is missing")) };
     let mut all_valid = true;
     for document in &args.documents {
-        let checked = examiner.check_document(&contract, document, args.json)?;
+        let checked = examiner.check_document(&contract, document, args.json);
+        if let (Err(failed), true) = (&checked, args.json) {
+            let error = RowError::Row { message: failed.to_string() };
+            output::row(&self::failed(Value::from(files::name(document)), error))?;
+        }
+        let checked = checked?;
         all_valid &= checked.is_ok();
         if args.json {
             output::row(&checked)?;
@@ -117,7 +122,7 @@ struct Examiner<'a> {
 struct Found {
     violations: Vec<Violation>,
     left_out: usize,
-    /// The numbers that were rounded.
+    /// The repeated names and converted values, and the numbers that were rounded.
     warnings: Vec<Warning>,
 }
 
@@ -236,7 +241,7 @@ impl Examiner<'_> {
         };
         let document = std::str::from_utf8(&bytes).ok();
         let mut found = self.examine(contract, &candidate.value, document);
-        found.warnings.extend(precision(&candidate.rounded).1);
+        found.warnings.extend(files::warnings(&text, &candidate));
         let mut unkept = if self.all { Report::uncapped() } else { Report::default() };
         unkept.extend(files::unkept(&candidate.rounded));
         found.left_out += unkept.left_out();
@@ -247,10 +252,6 @@ impl Examiner<'_> {
             violation.span = places.value(&violation.path);
         }
         if !quiet {
-            for edit in &candidate.edits {
-                let (line, column) = formwork_json::line_column(&text, edit.span.start);
-                say!("warning: {name}:{line}:{column}: {}: `{}`, the last one counts", edit.kind, edit.with);
-            }
             found.warnings.iter().for_each(|warning| say!("warning: {name}: {warning}"));
             for violation in &found.violations {
                 output::text(&snippet::violation(&name, &text, &places, violation))?;

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use formwork::config::Section;
-use formwork::providers::Providers;
-use formwork_core::{Call, Enforcement, Fault, FaultKind, Lower, LowerRequest, Message, Sampling};
+use formwork::providers::{Providers, observations};
+use formwork_core::{
+    Call, Enforcement, Fault, FaultKind, Lower, LowerRequest, Message, Restriction, Sampling,
+};
 use formwork_extract::{Backend, CancellationToken};
 use serde_json::{Value, json};
 
@@ -73,13 +75,13 @@ async fn examine(args: &Args, providers: &Providers) -> Result<Status, Failed> {
         worst = worst.max(Some(found.state));
     }
     match worst {
-        None | Some(DoctorState::Works) => Ok(Status::Ok),
+        None | Some(DoctorState::Untested | DoctorState::Works) => Ok(Status::Ok),
         Some(DoctorState::Unavailable) => Err(Failed::unavailable("a provider does not work, see above")),
         Some(DoctorState::Misconfigured) => Err(Failed::usage("a provider is wrongly described, see above")),
     }
 }
 
-/// Removes the observations about a provider.
+/// Removes the observations about a provider. Without its API key, which only a call needs, they are found by its name.
 async fn forgotten(section: &Section, providers: &Providers) -> DoctorOutput {
     let mut found = DoctorOutput::new(&section.name, &section.common.kind);
     let backend = match targets::make(section, providers).await {
@@ -89,14 +91,20 @@ async fn forgotten(section: &Section, providers: &Providers) -> DoctorOutput {
         }
         Err(failed) => Err(failed),
     };
-    let backend = match backend {
-        Ok(backend) => backend,
+    let identity = match &backend {
+        Ok(backend) => backend.identity(),
+        Err(failed) if failed.lacks_key() => None,
         Err(failed) => return found.failed(DoctorState::Misconfigured, &failed.to_string(), ""),
     };
-    let count = DoctorOutput::default().with_backend(&backend).in_force.len();
-    if let (Some(store), Some(identity)) = (backend.observation_store(), backend.identity()) {
-        store.forget(Some(identity));
-    }
+    let store = observations();
+    let is_about = |one: &Restriction| match identity {
+        Some(identity) => one.target == identity,
+        None => one.name == section.name,
+    };
+    let in_force: Vec<_> = store.in_force().into_iter().filter(is_about).collect();
+    let count = in_force.len();
+    in_force.iter().map(|one| one.target.as_str()).chain(identity).for_each(|one| store.forget(Some(one)));
+    found.state = DoctorState::Untested;
     found.note = match count {
         0 => "nothing was in force".to_owned(),
         1 => "1 observation was removed".to_owned(),

@@ -122,11 +122,12 @@ pub(crate) fn table(evidence: &[Evidence], value: &Value, text: &str) -> String 
 
     let cut = |text: &str| {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut shown: String = line.chars().take(MAX).collect();
-        if shown.len() < line.len() {
-            shown.push('…');
-        }
-        shown
+        // A terminal executes control characters, so they are escaped as in JSON.
+        let shown = line.chars().take(MAX).fold(String::new(), |shown, c| match c.is_control() {
+            true => shown + &format!("\\u{:04x}", u32::from(c)),
+            false => shown + c.encode_utf8(&mut [0; 4]),
+        });
+        if line.chars().nth(MAX).is_some() { shown + "…" } else { shown }
     };
     let characters: Vec<char> = text.chars().collect();
     let place = |span: &Span| {

@@ -113,13 +113,23 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         );
     }
     let name = files::name(&args.schema);
-    let answer = answer(args, dialect, Value::from(name.clone()), files::json(&args.schema)?, None, true);
+    let id = Value::from(name.clone());
+    let (answer, failed) = match files::json(&args.schema) {
+        Ok(schema) => {
+            let answer = answer(args, dialect, id, schema, None, true);
+            let failed =
+                answer.error.as_ref().map(|error| Failed::usage(format!("{name}: {}", error.message())));
+            (answer, failed)
+        }
+        Err(failed) => {
+            (LowerOutput::failed(id, LowerError::Row { message: failed.to_string() }), Some(failed))
+        }
+    };
     if args.json {
         output::row(&answer)?;
     }
-    if let Some(error) = &answer.error {
-        let message = format!("{name}: {}", error.message());
-        return Err(Failed::usage(message));
+    if let Some(failed) = failed {
+        return Err(failed);
     }
     if !args.json {
         print(&answer)?;

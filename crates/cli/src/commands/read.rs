@@ -163,6 +163,10 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
                     say!("error: {name}: and {} more", total - violations.len());
                 }
             }
+            RowError::Unreadable { message, reason } => {
+                let place = reason.at().map_or_else(|| name.clone(), |at| files::place(&name, &bytes, at));
+                say!("error: {place}: {message}");
+            }
             other => say!("error: {name}: {}", other.message()),
         }
     }

@@ -50,7 +50,7 @@ pub struct CheckOutput {
     /// The number of violations that are not in `violations`; absent if 0.
     #[serde(default, skip_serializing_if = "is_none")]
     pub not_shown: usize,
-    /// The numbers of the document that were rounded; absent if there are none.
+    /// The names that are repeated, the values that were converted and the numbers that were rounded; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
     /// The reason why the check failed.

@@ -37,7 +37,7 @@ pub struct ConfigProvider {
     pub kind: String,
     /// The model; empty if the provider cannot be created.
     pub model: String,
-    /// The address of the server; absent if it is the default of the kind.
+    /// The address of the server; absent for a model in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// The output modes, the strictest first.

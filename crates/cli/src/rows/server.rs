@@ -80,6 +80,8 @@ pub struct DoctorOutput {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DoctorState {
+    /// No call was made, because observations were removed.
+    Untested,
     /// The provider works, with the enforcement that it declares.
     #[default]
     Works,

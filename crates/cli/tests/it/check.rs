@@ -172,6 +172,69 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
     );
 }
 
+/// A byte order mark at the start of a file is no part of its text, for every command and option that names a file.
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_file() {
+    let marked = |name: &str, text: &str| temporary(name, format!("\u{feff}{text}"));
+    let schema =
+        marked("marked.schema.json", &std::fs::read_to_string(example("person.schema.json")).unwrap());
+    let answer = r#"{"name": "Maria", "age": 34, "city": "Oslo"}"#;
+    let (document, letter) = (marked("marked.json", answer), marked("marked.txt", "Maria, 34, in Oslo"));
+    let rules = marked("marked.rules.json", r#"[{"rule": "grounded", "target": "$.name"}]"#);
+    let server = super::config::chat(&[answer; 2]);
+    let config = marked("marked.toml", &super::config::of(&server));
+    for args in [
+        vec!["check", "-s", &schema, &document],
+        vec!["check", "-s", &schema, "--rules", &rules, "--source", &letter, &document],
+        vec!["lower", "-d", "openai", &schema],
+        vec!["read", "--level", "strict", "-s", &schema, &document],
+        vec!["evidence", "--json", "--schema", &schema, "--input", &letter, &document],
+        vec!["extract", "--json", "--config", &config, "-s", &schema, "--file", &letter],
+        vec!["extract", "--json", "--config", &config, "--contract", &schema, "--file", &letter],
+    ] {
+        let ran = formwork(&args, "");
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?}: {}", ran.stdout);
+        if args.contains(&"--json") {
+            assert_eq!(ran.rows()[0]["evidence"][0]["spans"][0]["start"], 0, "{args:?}: {}", ran.stdout);
+        }
+    }
+    for request in server.received() {
+        let body = String::from_utf8(request.body).unwrap();
+        assert!(!body.contains('\u{feff}') && !body.contains("\\ufeff"), "{body}");
+    }
+}
+
+/// Of a repeated name, the last value counts, and a warning says so, wherever a file or a row is read.
+#[test]
+fn a_repeated_name_is_a_warning() {
+    let document = temporary("repeated.json", "{\"name\": \"A\",\n \"na\\u001bme\": 1, \"na\\u001bme\": 2}");
+    let schema = temporary("repeated.schema.json", r#"{"type": "object", "type": "object"}"#);
+    let says = r#"the name "na\u001bme" in line 2, column 19 is repeated: the last one counts"#;
+    let any = temporary("any.schema.json", r#"{"type": "object"}"#);
+    let ran = formwork(&["check", "--json", "-s", &any, &document], "");
+    assert_eq!(
+        ran.rows()[0]["warnings"],
+        json!([{"kind": "duplicate_key", "message": says}]),
+        "{}",
+        ran.stdout
+    );
+    let of_row = r#"the name "a" in line 1, column"#;
+    for (args, stdin, says) in [
+        (vec!["check", "-s", &any, &document], "", says),
+        (
+            vec!["check", "-s", &schema, "-"],
+            "{}",
+            r#"repeated.schema.json: duplicate_key: the name "type" in line 1"#,
+        ),
+        (vec!["check", "-s", &any, "--jsonl"], r#"{"data": {"a": 1, "a": 2}}"#, of_row),
+        (vec!["evidence", "--input", &document, "-"], r#"{"a": 1, "a": 2}"#, of_row),
+        (vec!["eval", "--answers", &document, "-"], r#"{"id": 1, "expected": {"a": 1, "a": 2}}"#, of_row),
+    ] {
+        let ran = formwork(&args, stdin);
+        assert_eq!(ran.stderr.matches(says).count(), 1, "{args:?}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn the_schema_may_be_standard_input() {
     let document = temporary("seven.json", "7");

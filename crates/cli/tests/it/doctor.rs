@@ -460,15 +460,17 @@ fn every_step_down_is_one_line() {
 #[test]
 fn observations_are_forgotten_for_the_named_provider_or_for_all() {
     let server = Server::start([Reply::status(500)]).unwrap();
-    let text =
-        format!("{}{}", of(&server), of(&server).replace("primary", "backup").replace("\"m\"", "\"n\""));
-    let file = temporary("doctor-forget.toml", text);
+    let backup = of(&server).replace("primary", "backup").replace("\"m\"", "\"n\"")
+        + "api_key_env = \"FORGETFUL_KEY\"\n";
+    let file = temporary("doctor-forget.toml", of(&server) + &backup);
     let observations = folder().join("doctor-forget.jsonl");
-    let ran = |args: &[&str]| {
+    let with_key = |args: &[&str], key: Option<&str>| {
         let mut command = command(&[args, &["--config", &file]].concat());
         command.env("FORMWORK_OBSERVATIONS", &observations);
+        key.map(|key| command.env("FORGETFUL_KEY", key));
         run(command, "")
     };
+    let ran = |args: &[&str]| with_key(args, Some("key"));
     // A run leaves evidence about both providers, whose identities no test can know otherwise.
     let person = super::example("person.schema.json");
     for provider in ["primary", "backup"] {
@@ -496,12 +498,18 @@ fn observations_are_forgotten_for_the_named_provider_or_for_all() {
         (&["doctor", "--forget", "--provider", "backup"][..], 1, vec!["primary"; 2]),
         (&["doctor", "--forget"], 2, vec![]),
     ] {
-        std::fs::write(&observations, &both).unwrap();
-        let calls = server.received().len();
-        let found = ran(args);
-        assert_eq!((found.code, server.received().len()), (0, calls), "{}", found.stderr);
-        assert_eq!(found.stdout.matches("1 observation was removed").count(), forgotten, "{}", found.stdout);
-        assert_eq!(names(), kept);
+        // No call needs a key, and none shows what the provider does.
+        for (key, more, unsaid) in
+            [(Some("key"), &[][..], "schemas"), (None, &[], "schemas"), (None, &["--json"], "\"works\"")]
+        {
+            std::fs::write(&observations, &both).unwrap();
+            let calls = server.received().len();
+            let found = with_key(&[args, more].concat(), key);
+            assert_eq!((found.code, server.received().len()), (0, calls), "{}", found.stderr);
+            let (removed, out) = (found.stdout.matches("1 observation was removed").count(), &found.stdout);
+            assert!(removed == forgotten && !out.contains(unsaid), "{key:?} {out}");
+            assert_eq!(names(), kept);
+        }
     }
     std::fs::write(&observations, &both).unwrap();
     let shown = ran(&["doctor"]).stdout;

@@ -111,6 +111,21 @@ fn two_targets_are_asked_once_for_each_row_and_compared_in_pairs() {
     refused(&ran, 2, "name a file for each configuration");
 }
 
+/// A gate whose path the schema does not have is refused before any call.
+#[test]
+fn a_gate_that_no_answer_can_pass_costs_nothing() {
+    let test = "live-gate";
+    let (gold, schema) = (write(test, "gold.csv", CSV), write(test, "s.json", SCHEMA));
+    let server = server(&[]);
+    let config = config(test, &[("one", &server)], "");
+    for path in ["$.nope", "$.total.nope"] {
+        let gate = format!("{path} >= 0.5");
+        let ran = formwork(&["eval", &gold, "--schema", &schema, "--config", &config, "--min", &gate], "");
+        refused(&ran, 2, &format!("s.json: the gate `{gate}`: the schema has no `{path}`"));
+    }
+    assert_eq!(questions(&server), 0);
+}
+
 #[test]
 fn an_evaluation_that_ended_at_any_place_goes_on_there() {
     let test = "live-resume";

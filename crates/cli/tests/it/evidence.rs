@@ -50,6 +50,13 @@ fn a_document_has_a_table_or_json() {
     let ran = formwork(&["evidence", "--input", &letter, "--json"], value);
     assert_eq!(ran.rows()[0]["evidence"][1]["path"], "$.age");
     assert_eq!(formwork(&["evidence", "--input", "missing.txt", "-"], value).code, 2);
+
+    // No control character of the input or of the value reaches the terminal.
+    let input = temporary("controls.txt", "Name: Maria\u{1b}]0;owned\u{7}\u{9b}31m Lindqvist");
+    let value = "{\"name\": \"Maria\\u001b]0;owned\\u0007\u{9b}31m Lindqvist\"}";
+    let ran = formwork(&["evidence", "--input", &input, "-"], value);
+    assert!(!ran.stdout.contains(|c: char| c.is_control() && c != '\n'), "{:?}", ran.stdout);
+    assert_eq!(ran.stdout.matches("Maria\\u001b]0;owned\\u0007\\u009b31m").count(), 2, "{}", ran.stdout);
 }
 
 #[test]
@@ -295,6 +302,27 @@ fn a_target_without_an_answer_makes_no_value_surer() {
     assert_eq!(confidence[2]["doubtful"], true, "{confidence}");
     let ran = run(&["--ensemble", "a"]);
     assert!(ran.code == 2 && ran.stderr.contains("name at least two targets"), "{}", ran.stderr);
+}
+
+/// `-v` prints every call of every target, and the source of the configuration once.
+#[test]
+fn verbose_shows_the_calls_of_all_targets_and_further_calls() {
+    let answers = ["Lisbon", "Oslo"]
+        .map(|city| format!(r#"{{"name": "Maria Lindqvist", "age": 34, "city": "{city}"}}"#));
+    let [a, b] = answers.map(|answer| chat(&["no", &answer, r#"{"city": "Lisbon"}"#]));
+    let (config, schema) = (config(&[("a", &a), ("b", &b)]), example("person.schema.json"));
+    let args = ["extract", "-v", "--schema", &schema, "--config", &config, "--ensemble", "a,b"];
+    let ran = formwork(&[&args[..], &["Maria Lindqvist, 34, moved to Lisbon last spring."]].concat(), "");
+    for (text, times) in [
+        ("configuration: ", 1),
+        ("attempt 1: asking a for", 2),
+        ("attempt 1: asking b for", 1),
+        ("attempt 2: asking a for", 1),
+        ("attempt 1: b, ", 1),
+        ("  accepted", 3),
+    ] {
+        assert_eq!(ran.stderr.matches(text).count(), times, "{text}: {}", ran.stderr);
+    }
 }
 
 /// A target that is named several times gives several samples, each with its own seed, and they agree or differ as targets do.

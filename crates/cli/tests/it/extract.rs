@@ -164,7 +164,7 @@ fn rows_come_back_in_order() {
         (bad_row, "config", "rows.jsonl:5: "),
         (10, "schema", "nothing is fetched"),
         (11, "schema", "no value satisfies"),
-        (12, "config", "the text is empty"),
+        (12, "config", "rows.jsonl:13: the text is empty"),
         (13, "config", "shorten it"),
     ] {
         let error = &answers[index]["error"];

@@ -1,6 +1,7 @@
 //! The search for the configuration, and the messages about its result (findings D1, D3, D4).
 
 use std::fs;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -381,6 +382,34 @@ fn a_schema_over_the_limits_of_a_dialect_is_requested_in_the_prompt() {
     let sent = &bodies(&server)[0];
     assert_eq!(sent["output_config"], Value::Null);
     assert!(sent.to_string().contains("right_19"), "{sent}");
+}
+
+/// Kinds of servers on this machine, with their default addresses.
+const ON_THIS_MACHINE: [(&str, &str); 3] = [
+    ("vllm", "http://localhost:8000/v1"),
+    ("sglang", "http://localhost:30000/v1"),
+    ("lm-studio", "http://localhost:1234/v1"),
+];
+
+#[test]
+fn the_address_of_a_server_is_shown_and_counts_even_if_it_is_the_default_of_the_kind() {
+    for (kind, address) in ON_THIS_MACHINE {
+        let text = format!("[providers.a]\nkind = \"{kind}\"\nmodel = \"m\"\n");
+        let file = temporary(&format!("default-{kind}.toml"), text);
+        let shown = run(command(&["config", "show", "--config", &file, "--json"]), "").rows().remove(0);
+        assert_eq!(shown["providers"][0]["address"], *address, "{shown}");
+        if TcpStream::connect(address.trim_start_matches("http://").trim_end_matches("/v1")).is_ok() {
+            continue;
+        }
+        // A server that is not running fails at once, without a retry.
+        let person = example("person.schema.json");
+        let model = format!("{kind}/m");
+        for args in [["--config", &file], ["-m", &model]] {
+            let ran = run(command(&[&["extract", "-s", &person, "--json", "x"], &args[..]].concat()), "");
+            let calls = ran.rows().remove(0)["calls"].as_array().unwrap().len();
+            assert_eq!((ran.code, calls), (3, 1), "{args:?}: {}", ran.stderr);
+        }
+    }
 }
 
 #[test]

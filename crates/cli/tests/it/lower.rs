@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::{example, formwork, refused, temporary};
+use crate::{against_schema, example, formwork, refused, temporary};
 
 fn schema() -> String {
     let schema = json!({
@@ -109,6 +109,21 @@ fn a_schema_that_cannot_be_lowered_is_one_message() {
     );
     refused(&formwork(&["lower", "--dialect", "openai"], "{\"type\": 5}"), 2, "#/type");
     refused(&formwork(&["lower", "--dialect", "openai", "nowhere.json"], ""), 2, "cannot read nowhere.json");
+    // With --json, every error is also a result.
+    let person = example("person.schema.json");
+    for (args, stdin, says) in [
+        (vec!["lower", "-d", "openai", "-"], "false", "cannot be used with openai"),
+        (vec!["lower", "-d", "openai", "-"], "{", "standard input:1:1: not JSON"),
+        (vec!["lower", "-d", "openai", "nowhere.json"], "", "cannot read nowhere.json"),
+        (vec!["check", "-s", &person, "nowhere.json"], "", "cannot read nowhere.json"),
+    ] {
+        let ran = formwork(&[&args[..], &["--json"]].concat(), stdin);
+        let row = ran.rows().remove(0);
+        let schema = format!("{}-output.json", args[0]);
+        assert_eq!(against_schema(&schema, &row), Vec::<String>::new(), "{row}");
+        assert_eq!((ran.code, row["error"]["message"].as_str().unwrap().contains(says)), (2, true), "{row}");
+        assert!(ran.stderr.contains(says), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn the_level_decides() {
     let ran = formwork(&["read", "--level", "clean"], "{'age': 34}");
     assert!(
         ran.stderr.starts_with(
-            "error: standard input: not JSON at byte 1: other quotes around a string (read at level lenient)"
+            "error: standard input:1:2: not JSON at byte 1: other quotes around a string (read at level lenient)"
         ),
         "{}",
         ran.stderr
@@ -220,7 +220,7 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
     for (stdin, says) in [
         (b"".to_vec(), "the text is empty"),
         (b"hello".to_vec(), "no JSON object or array in the text"),
-        (b"{\"a\": \"\xFF\"}".to_vec(), "not UTF-8 at byte 7"),
+        (b"{\n\"a\": \"\xFF\"}".to_vec(), "standard input:2:7: not UTF-8 at byte 8: save the text as UTF-8"),
         ("[".repeat(10_000_000).into_bytes(), "nested deeper than 127 levels"),
         (b"<think>{}".to_vec(), "ends inside its reasoning"),
     ] {
@@ -232,6 +232,8 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
             ran.stderr
         );
     }
+    let ran = formwork(&["read", "--level", "strict"], "{\n\"a\" 1}");
+    assert!(ran.stderr.starts_with("error: standard input:2:5: not JSON at byte 6"), "{}", ran.stderr);
     let ran = formwork(&["read", "--level", "loose"], "{}");
     assert_eq!(ran.code, 2);
     refused(&formwork(&["read", "--schema", "-"], "{}"), 2, "standard input can be used for one input only");

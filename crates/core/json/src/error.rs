@@ -78,7 +78,7 @@ impl fmt::Display for ReadError {
             Self::TooDeep { at, limit } => write!(f, "nested deeper than {limit} levels at byte {at}"),
             Self::TooAmbiguous { at } => write!(f, "too ambiguous to read at byte {at}"),
             Self::Inexact { message, .. } => f.write_str(message),
-            Self::NotUtf8 { at } => write!(f, "not UTF-8 at byte {at}"),
+            Self::NotUtf8 { at } => write!(f, "not UTF-8 at byte {at}: save the text as UTF-8"),
         }
     }
 }

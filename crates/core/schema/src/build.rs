@@ -3,7 +3,7 @@
 use formwork_core::keywords::find;
 use formwork_core::{is_old_draft, nearest};
 use jsonschema::error::ValidationErrorKind as Kind;
-use jsonschema::{Draft, PatternOptions, ValidationError};
+use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -60,15 +60,7 @@ pub(crate) fn build(schema: &Value, formats: Formats) -> Result<jsonschema::Vali
 fn unusable(schema: &Value, error: &ValidationError<'_>) -> SchemaError {
     let pointer = error.instance_path().to_string();
     let message = match error.kind() {
-        Kind::Referencing(reason) => match remote_reference(schema) {
-            Some((pointer, uri)) => {
-                let message = format!(
-                    "`$ref` to another document ({uri}): nothing is fetched, copy its schema into `$defs`"
-                );
-                return SchemaError { pointer, message };
-            }
-            None => reason.to_string(),
-        },
+        Kind::Referencing(reason) => return unresolved(schema, reason, pointer),
         kind => {
             let value = schema.pointer(&pointer).unwrap_or(&Value::Null);
             mistake(&pointer, kind, value).unwrap_or_else(|| crate::words::capped(&error.to_string()))
@@ -106,11 +98,40 @@ fn mistake(pointer: &str, kind: &Kind, value: &Value) -> Option<String> {
     })
 }
 
-/// Returns the first `$ref` to another document.
-fn remote_reference(schema: &Value) -> Option<(String, String)> {
+/// Returns the error for a `$schema` that is unknown, or a `$ref` without a target, at the keyword. `root` is the place of any other
+/// reason.
+fn unresolved(schema: &Value, reason: &ReferencingError, root: String) -> SchemaError {
+    if let (ReferencingError::UnknownSpecification { .. }, Some(uri)) = (reason, schema.get("$schema")) {
+        let message = format!(
+            "there is no meta-schema {}: remove `$schema`, or write \"https://json-schema.org/draft/2020-12/schema\"",
+            crate::words::quoted(uri)
+        );
+        return SchemaError { pointer: "/$schema".to_owned(), message };
+    }
+    if let Some((pointer, uri)) = reference(schema, |uri| !uri.starts_with('#')) {
+        let message =
+            format!("`$ref` to another document ({uri}): nothing is fetched, copy its schema into `$defs`");
+        return SchemaError { pointer, message };
+    }
+    let target = match reason {
+        ReferencingError::PointerToNowhere { pointer: target }
+        | ReferencingError::NoSuchAnchor { anchor: target } => target,
+        other => return SchemaError { pointer: root, message: other.to_string() },
+    };
+    match reference(schema, |uri| uri.strip_prefix('#') == Some(target)) {
+        Some((pointer, uri)) => {
+            let message = format!("`$ref` to {uri}: nothing is there, add a schema or correct the reference");
+            SchemaError { pointer, message }
+        }
+        None => SchemaError { pointer: root, message: reason.to_string() },
+    }
+}
+
+/// Returns the place and the target of the first `$ref` that fulfils a condition.
+fn reference(schema: &Value, is_meant: impl Fn(&str) -> bool) -> Option<(String, String)> {
     let mut uri = None;
     let pointer = find(schema, |part| {
-        uri = part.get("$ref").and_then(Value::as_str).filter(|uri| !uri.starts_with('#'));
+        uri = part.get("$ref").and_then(Value::as_str).filter(|uri| is_meant(uri));
         uri.is_some()
     })?;
     Some((format!("{pointer}/$ref"), crate::words::capped(uri?)))

@@ -18,11 +18,12 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
         config.prefill = config.prefill.or(Some(row.prefill));
     }
     let wire = config.wire().map_err(|message| section.error(message))?.with_settings(&section.settings());
+    let own = BedrockConfig { base_url: None, ..config.clone() }.address();
     let server = Server::new(config.address(), Auth::BEARER)
         .with_key_env(config.key_env())
         .with_headers(&config.headers)
         .with_aws(&config.region, config.profile.clone())
-        .with_own_address(BedrockConfig { base_url: None, ..config.clone() }.address());
+        .with_own_address(&own);
     let made = Hosted { wire, server, model: config.model }.make(section)?;
-    Ok(made.with_system("aws.bedrock").with_vendor("bedrock").with_address(config.base_url))
+    Ok(made.with_system("aws.bedrock").with_vendor("bedrock").with_default_address(&own))
 }

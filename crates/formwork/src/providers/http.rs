@@ -125,7 +125,8 @@ fn check_credentials(section: &Section) -> Result<(), ConfigError> {
     }
 }
 
-/// Returns an error for a header that would replace another one: that of the key, or one of the same name.
+/// Returns an error for a header whose variable is not set, and for one that would replace another one: that of the key, or one of
+/// the same name.
 fn check_headers(section: &Section, server: &Server) -> Result<(), ConfigError> {
     let common = &section.common;
     let sends_key = server.api_key_env.as_deref().is_some_and(|name| !name.is_empty())
@@ -146,9 +147,18 @@ fn check_headers(section: &Section, server: &Server) -> Result<(), ConfigError> 
     }
     let names: Vec<&String> = names.collect();
     let repeated = |(at, name): &(usize, &&String)| names[..*at].iter().any(|other| is_same(other, name));
-    match names.iter().enumerate().find(repeated) {
-        Some((_, name)) => {
-            Err(section.error(format!("the header `{name}` is set twice: remove one of them")))
+    if let Some((_, name)) = names.iter().enumerate().find(repeated) {
+        return Err(section.error(format!("the header `{name}` is set twice: remove one of them")));
+    }
+    let is_missing = |(_, variable): &(&String, &String)| {
+        std::env::var_os(variable).is_none() && !formwork_core::looks_like_key(variable)
+    };
+    match common.secret_headers.iter().find(is_missing) {
+        Some((name, variable)) => {
+            let message = format!(
+                "the environment variable `{variable}` is not set: it has to hold the value of the header `{name}`"
+            );
+            Err(ConfigError { lacks_key: true, ..section.error(message) })
         }
         None => Ok(()),
     }

@@ -38,6 +38,8 @@ pub struct Made {
     /// The address of the server, if it is not the default of its kind. The vendor's price does not apply to such a
     /// server.
     pub address: Option<String>,
+    /// The default address of the kind, if the server has it.
+    default_address: Option<String>,
     /// The probe of the server's features; `None` if the kind has none.
     pub probe: Option<Probe>,
     /// The price that the kind knows, if neither the configuration nor the registry has one.
@@ -54,7 +56,8 @@ impl Made {
     pub fn new(provider: SharedProvider, system: impl Into<String>, model: impl Into<String>) -> Self {
         let system = system.into();
         let (vendor, model) = (system.clone(), model.into());
-        Self { provider, system, vendor, model, address: None, probe: None, price: None }
+        let (address, default_address) = (None, None);
+        Self { provider, system, vendor, model, address, default_address, probe: None, price: None }
     }
 
     /// Creates the provider of a model in this process, which costs nothing.
@@ -77,11 +80,16 @@ impl Made {
         pub fn with_probe(Some(probe): Probe);
     }
 
-    /// Removes the address if it is this one, the default of the kind.
+    /// Sets the default address of the kind. If the server has it, [`address`](Self::address) is `None`.
     #[must_use]
-    pub fn with_default_address(self, default: &str) -> Self {
-        let address = self.address.filter(|address| address != default);
-        Self { address, ..self }
+    pub fn with_default_address(mut self, default: &str) -> Self {
+        self.default_address = self.address.take_if(|address| address == default);
+        self
+    }
+
+    /// Returns the address of the server, which may be the default of its kind; `None` for a model in this process.
+    pub fn server_address(&self) -> Option<&str> {
+        self.address.as_deref().or(self.default_address.as_deref())
     }
 
     /// Returns the row of the registry about the model at this vendor.

@@ -132,7 +132,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ),
         (
             "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nsecret_headers = { x-a = \"FORMWORK_NO_SUCH\" }",
-            "`FORMWORK_NO_SUCH` is not set",
+            "`FORMWORK_NO_SUCH` is not set: it has to hold the value of the header `x-a`",
         ),
         ("[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\napi_key_command = []", "needs a program"),
         ("[providers.a]\nkind = \"ollama\"", "missing field `model`"),

@@ -57,6 +57,11 @@ impl fmt::Display for Gate {
 }
 
 impl Gate {
+    /// Returns the path of the condition; `None` for the score.
+    pub fn path(&self) -> Option<PathPattern> {
+        self.subject.parse().ok()
+    }
+
     /// Checks the condition.
     ///
     /// # Errors

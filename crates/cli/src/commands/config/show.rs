@@ -54,7 +54,7 @@ fn provider(section: &Section, providers: &Providers) -> ConfigProvider {
         return found;
     }
     let made = providers.make(section).and_then(|made| {
-        (found.model, found.address) = (made.model.clone(), made.address.clone());
+        (found.model, found.address) = (made.model.clone(), made.server_address().map(str::to_owned));
         found.modes_source = Some(made.modes_source(section));
         found.price_source = made.price_source(section);
         providers.backend_of(made, section)

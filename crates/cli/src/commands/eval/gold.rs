@@ -9,7 +9,7 @@ use formwork_json::{Candidate, JsonPath, ReadError, Segment, read_exact};
 use serde_json::{Map, Value};
 
 use crate::exit::Failed;
-use crate::files::{self, warn_of_rounded};
+use crate::files::{self, warn_of};
 use crate::jsonl::{BadRow, numbered};
 use crate::rows::EvalGold;
 
@@ -149,7 +149,7 @@ fn csv(
         let expected = match cell(whole).filter(|_| values.is_empty()) {
             Some(text) if text.trim().is_empty() => Ok(None),
             Some(text) => match read_exact(&text) {
-                Ok(document) => Ok(Some(kept(&place, document))),
+                Ok(document) => Ok(Some(kept(&place, &text, document))),
                 Err(error) => Err(format!("{place}: the cell of `expected` is no JSON: {error}")),
             },
             None => {
@@ -184,9 +184,9 @@ fn csv(
     Ok(Box::new(rows))
 }
 
-/// Returns the value of a cell. Prints a warning for each number that was rounded.
-fn kept(place: &str, document: Candidate) -> Value {
-    warn_of_rounded(place, &document.rounded);
+/// Returns the value of a cell, and prints its [warnings](crate::files::warnings).
+fn kept(place: &str, text: &str, document: Candidate) -> Value {
+    warn_of(place, text.as_bytes(), &document);
     document.value
 }
 
@@ -250,7 +250,7 @@ fn of_cell(
     });
     match read_exact(cell) {
         _ if is_text => Ok(Some(cell.into())),
-        Ok(document) => Ok(Some(kept(place, document))),
+        Ok(document) => Ok(Some(kept(place, cell, document))),
         Err(ReadError::Inexact { message, .. }) => {
             let path = path.to_string();
             Err(format!("{place}: the column `expected{}`: {message}", path.trim_start_matches('$')))

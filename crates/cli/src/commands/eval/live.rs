@@ -11,8 +11,8 @@ use std::time::Instant;
 use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_batch as batch;
-use formwork_core::{Error, ErrorKind, Outcome, Usage};
-use formwork_eval::Effort;
+use formwork_core::{Error, ErrorKind, Outcome, Structure as _, Usage};
+use formwork_eval::{Effort, Gate};
 use formwork_evidence::Compare;
 use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
 use formwork_ledger::Recorder;
@@ -138,6 +138,12 @@ async fn configurations(args: &Args, providers: &Providers) -> Result<Vec<Config
         // Another comparison is no other question.
         let refused = |error| Failed::usage(format!("{name}: {error}"));
         Compare::take(&mut usable.schema).map_err(refused)?;
+        // Answers to a path that the schema does not have would be paid for and not scored.
+        let missing = |gate: &Gate| {
+            let reason = usable.compiled.missing(&gate.path()?)?;
+            Some(Failed::usage(format!("{name}: the gate `{gate}`: {reason}")))
+        };
+        args.min.iter().find_map(missing).map_or(Ok(()), Err)?;
     }
     let ledger = args.recording.open()?;
     let targets =

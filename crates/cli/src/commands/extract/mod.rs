@@ -307,12 +307,18 @@ fn doubt(args: &Args, defaults: &Defaults) -> Option<Doubt> {
     doubts.then_some(Doubt { flag_below: args.flag_below })
 }
 
+/// Returns an extraction whose events are printed if `verbose`.
+fn reported(extraction: Extraction<Value>, verbose: bool) -> Extraction<Value> {
+    if verbose { extraction.with_observer(report::Report) } else { extraction }
+}
+
 /// The targets of further calls about some values of an answer.
 #[derive(Debug, Default)]
 struct FollowUp {
     backends: Vec<Backend>,
     defaults: Defaults,
     recorder: Option<Recorder>,
+    verbose: bool,
     store: Option<(Arc<Answers>, HashMap<String, String>)>,
 }
 
@@ -327,7 +333,9 @@ impl FollowUp {
         Ok(self.recorded(self.extractor(question)?.extraction(text.to_owned())))
     }
 
+    /// Returns an extraction that is printed for `-v`, and recorded if there is a ledger.
     fn recorded(&self, extraction: Extraction<Value>) -> Extraction<Value> {
+        let extraction = reported(extraction, self.verbose);
         match self.recorder.clone() {
             Some(recorder) => extraction.with_observer(recorder),
             None => extraction,
@@ -497,11 +505,12 @@ impl<'a> Requests<'a> {
             backends: self.opened.backends.clone(),
             defaults: flags.or(self.opened.defaults.clone()).or(usual(2, None, 120.0)),
             recorder: self.opened.recorder(self.ledger.clone(), "extract"),
+            verbose: self.args.verbose,
             store: self.store.clone().map(|answers| (answers, self.opened.models())),
         }
     }
 
-    /// Returns the extraction of one input, recorded if there is a ledger. `name` is the name of the schema, unless the schema is
+    /// Returns the extraction of one input, printed for `-v`, and recorded if there is a ledger. `name` is the name of the schema, unless the schema is
     /// part of a row.
     fn extraction(
         &self,
@@ -509,7 +518,7 @@ impl<'a> Requests<'a> {
         input: impl Into<Input>,
         name: Option<&str>,
     ) -> Extraction<Value> {
-        let extraction = extractor.extraction(input);
+        let extraction = reported(extractor.extraction(input), self.args.verbose);
         let Some(recorder) = self.opened.recorder(self.ledger.clone(), "extract") else { return extraction };
         let digest = extractor.plan().contract().digest();
         let name = name.map(str::to_owned);

@@ -8,7 +8,6 @@ use formwork_extract::{CancellationToken, Extraction};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::report::Report;
 use super::stream;
 use crate::commands::evidence;
 use crate::exit::{Failed, Status};
@@ -82,22 +81,18 @@ pub(crate) async fn run(
     output_as: Output<'_>,
     failed: impl FnOnce(&Error) -> Failed,
 ) -> Result<Status, Failed> {
-    let result = answered(extraction, cancel, output_as).await?;
+    let result = answered(super::reported(extraction, output_as.verbose), cancel, output_as).await?;
     show(result, &[], Vec::new(), output_as, failed)
 }
 
-/// Runs the extraction.
+/// Runs the extraction, with a progress line unless its events are printed.
 pub(super) async fn answered(
     extraction: Extraction<Value>,
     cancel: &CancellationToken,
     output_as: Output<'_>,
 ) -> Result<Result<Outcome<Value>, Error>, Failed> {
     let extraction = extraction.with_cancel(cancel.clone());
-    let extraction = if output_as.verbose {
-        extraction.with_observer(Report)
-    } else {
-        extraction.with_observer(Spinner::new())
-    };
+    let extraction = if output_as.verbose { extraction } else { extraction.with_observer(Spinner::new()) };
     Ok(if output_as.stream { stream::run(extraction).await? } else { extraction.run().await })
 }
 

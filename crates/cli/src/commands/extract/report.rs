@@ -32,8 +32,9 @@ impl Observer for Report {
         let seconds = call.ended.since(call.started).as_secs_f64();
         let usage = call.usage;
         say!(
-            "attempt {}: {:.1} s, {} tokens in ({} cached), {} out",
+            "attempt {}: {}, {:.1} s, {} tokens in ({} cached), {} out",
             call.attempt,
+            call.target,
             seconds,
             usage.input_tokens,
             usage.cached_tokens,

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::schema::Given;
 use super::store::{Asks, Begun};
-use super::{Args, EMPTY, Requests, report, schema, source, store};
+use super::{Args, EMPTY, Requests, schema, source, store};
 use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
@@ -90,7 +90,7 @@ pub(super) async fn run(
 /// The `id` of a row, and its extraction or error.
 fn prepare(
     extractors: &mut Extractors<'_>,
-    row: jsonl::Row<ExtractInput>,
+    (line, row): (usize, jsonl::Row<ExtractInput>),
     cancel: &CancellationToken,
 ) -> (Value, Result<Begun, Error>) {
     let ExtractInput { id, input, schema } = match row {
@@ -98,9 +98,9 @@ fn prepare(
         Err(BadRow { id, message }) => return (id, Err(Error::new(ErrorKind::Config, message))),
     };
     if input.trim().is_empty() {
-        return (id, Err(Error::new(ErrorKind::Config, EMPTY)));
+        let place = files::name(source(extractors.requests.args));
+        return (id, Err(Error::new(ErrorKind::Config, format!("{place}:{line}: {EMPTY}"))));
     }
-    let verbose = extractors.requests.args.verbose;
     let name = extractors.name.clone().filter(|_| schema.is_none());
     let begun = extractors.of(schema).and_then(|asks| {
         let down = Down(Arc::clone(&extractors.down));
@@ -108,8 +108,7 @@ fn prepare(
             Begun::Run(extraction, entry) => (extraction, entry),
             stored @ Begun::Stored(_) => return Ok(stored),
         };
-        let extraction = extraction.with_cancel(cancel.clone()).with_observer(down);
-        Ok(Begun::Run(if verbose { extraction.with_observer(report::Report) } else { extraction }, entry))
+        Ok(Begun::Run(extraction.with_cancel(cancel.clone()).with_observer(down), entry))
     });
     (id, begun)
 }

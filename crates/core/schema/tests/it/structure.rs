@@ -74,7 +74,15 @@ fn what_cannot_be_used_says_where_and_why() {
             "#/items/$ref: `$ref` to another document (https://example.com/x.json): nothing is fetched",
         ),
         (json!({"$ref": "file:///etc/passwd"}), "`$ref` to another document"),
-        (json!({"$ref": "#/$defs/gone"}), "gone"),
+        (
+            json!({"properties": {"a": {"$ref": "#/$defs/gone"}}}),
+            "#/properties/a/$ref: `$ref` to #/$defs/gone: nothing is there, add a schema",
+        ),
+        (json!({"items": {"$ref": "#gone"}}), "#/items/$ref: `$ref` to #gone: nothing is there"),
+        (
+            json!({"$schema": "https://example.com/mine", "type": "object"}),
+            "#/$schema: there is no meta-schema \"https://example.com/mine\": remove `$schema`, or write",
+        ),
         (json!({"pattern": "("}), "#/pattern"),
         (json!([1]), "a schema is an object"),
         (json!("x"), "a schema is an object"),

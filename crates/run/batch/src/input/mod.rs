@@ -182,7 +182,11 @@ fn of_file(root: &Path, file: &Path) -> Result<Row, BadRow> {
     if length > MAX_INPUT as u64 {
         return Err(bad(too_long(length)));
     }
-    let bytes = fs::read(file).map_err(|error| bad(error.to_string()))?;
+    let mut bytes = fs::read(file).map_err(|error| bad(error.to_string()))?;
+    // A byte order mark is no part of the text.
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes.drain(..3);
+    }
     let text = String::from_utf8(bytes).map_err(|error| {
         bad(format!("byte {} is not UTF-8: save the text as UTF-8", error.utf8_error().valid_up_to()))
     })?;

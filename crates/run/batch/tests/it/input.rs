@@ -151,7 +151,7 @@ fn a_folder_has_a_row_for_each_file_in_the_order_of_their_paths() {
     let write = |name: &str, content: &[u8]| std::fs::write(folder.path().join(name), content).unwrap();
     write("b.txt", b"two");
     write("a.txt", b"one");
-    write("sub/c.txt", b"three");
+    write("sub/c.txt", "\u{feff}three".as_bytes());
     write(".hidden", b"no");
     write("sub/latin.txt", b"caf\xe9");
     write("sub/long.txt", &vec![b'x'; MAX_INPUT + 1]);
