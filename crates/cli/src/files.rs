@@ -147,7 +147,8 @@ pub(crate) fn contract(path: &Path) -> Result<NamedContract, Failed> {
 /// Parses a YAML or TOML file. Prints a warning for each number that was rounded.
 pub(crate) fn document(path: &Path) -> Result<Document, Failed> {
     let name = name(path);
-    let document = Document::parse(&name, &text(path)?, Format::of(path)).map_err(Failed::usage)?;
+    let document = Document::parse(&name, &text(path)?, Format::of(path));
+    let document = document.map_err(|error| Failed::usage(format!("{error:#}")))?;
     warn_of_rounded(&name, document.rounded());
     Ok(document)
 }

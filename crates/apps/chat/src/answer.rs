@@ -23,6 +23,10 @@ use std::borrow::Cow;
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+// Models read the description, and the example above is Rust.
+#[schemars(
+    description = "StructuredAnswerLite 1.0: the contract of every answer. All fields are required and no others are allowed, at every level."
+)]
 pub struct StructuredAnswerLite {
     /// The task that was asked for.
     pub task: Task,

@@ -8,13 +8,14 @@ use crate::PromptId;
 /// attempt.
 ///
 /// The same wallet, prompt and model therefore give the same answer if the model respects the seed, and each attempt has
-/// another seed.
+/// another seed. It has 30 bits, because several providers take a signed integer of 32 bits: a larger seed would be sent as
+/// another number than is recorded.
 pub(crate) fn seed(words: &str, prompt: &PromptId) -> u64 {
     let mut hash = Sha256::new();
     hash.update(words);
     hash.update([0]);
     hash.update(&prompt.hash);
-    hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    hash.finalize().iter().take(4).fold(0, |seed, byte| seed << 8 | u64::from(*byte)) >> 2
 }
 
 #[cfg(test)]
@@ -30,5 +31,7 @@ mod tests {
         assert_ne!(first, seed("a", &version("2")));
         let renamed = PromptId { name: "other".into(), ..version("1") };
         assert_eq!(first, seed("a", &renamed));
+        let most = (0..1000).map(|nth| seed(&nth.to_string(), &version("1"))).max().unwrap();
+        assert!(most > 1 << 29 && most < 1 << 30, "{most}");
     }
 }

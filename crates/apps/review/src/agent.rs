@@ -134,6 +134,11 @@ impl Agent {
         &self.policy
     }
 
+    /// Returns the token that cancels all calls.
+    pub(crate) const fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
     /// Returns the present time of the agent's clock.
     pub fn now(&self) -> Time {
         self.clock.now()

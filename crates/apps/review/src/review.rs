@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 use formwork_core::{CallRecord, Cost, Error, ErrorKind, Outcome, Trust, Usage};
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tracing::info_span;
 
 use crate::aggregate::{aggregate, undecided};
@@ -79,14 +80,16 @@ impl LlmReviewService {
     ) -> Result<ReviewResult, Error> {
         let material = material.into();
         rubric.usable(None)?;
-        let service = self.begun();
+        let cancel = self.agent.cancel().child_token();
+        let service = Self { agent: self.agent.clone().begun().with_cancel(cancel.clone()), ..self.clone() };
         let mut results: Vec<Option<CriterionResult>> =
             rubric.criteria.iter().map(|criterion| decide(criterion, &material)).collect();
         let open = rubric.criteria.iter().enumerate().filter(|(nth, _)| results[*nth].is_none());
         // A vector instead of an iterator keeps the future `Send` for every lifetime.
         let judgings: Vec<_> =
             open.map(|(nth, criterion)| service.judge(nth, criterion, &material, rubric)).collect();
-        let mut judged = stream::iter(judgings).buffer_unordered(self.concurrency.max(1));
+        let mut judgings = judgings.into_iter();
+        let mut judged: FuturesUnordered<_> = judgings.by_ref().take(self.concurrency.max(1)).collect();
         let (mut price, mut failed, mut answered) = (ReviewPrice::default(), None, false);
         while let Some(Judged { nth, result, spent }) = judged.next().await {
             price = price.plus(spent);
@@ -95,14 +98,17 @@ impl LlmReviewService {
                     answered |= result.votes > 0 || result.reason == Some(Indeterminate::NoAnswer);
                     results[nth] = Some(result);
                 }
-                // The same error would end the remaining judgements, so they are dropped.
+                // The same error would end the remaining judgements. The open ones are cancelled instead of dropped, because
+                // their calls count.
                 Err(error) => {
-                    failed = Some(error);
-                    break;
+                    cancel.cancel();
+                    failed = failed.or(Some(error));
                 }
             }
+            if failed.is_none() {
+                judged.extend(judgings.next());
+            }
         }
-        drop(judged);
         let mut error = failed.as_ref().map(GenerationError::from);
         let not_reviewed = error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
         let results: Vec<(&Criterion, CriterionResult)> = rubric

@@ -219,6 +219,13 @@ impl ReviewRubric {
         if findings.is_empty() { Ok(()) } else { Err(DocumentError::new(findings)) }
     }
 
+    /// Returns the mistakes that a linter finds in the schemas of a rubric that is located at `at` in the document.
+    pub fn lint(&self, document: &Document, at: &JsonPath) -> Vec<Finding> {
+        let criteria = at.key("criteria");
+        let lint = |(n, _)| document.lint(&criteria.index(n).key("schema"));
+        self.criteria.iter().enumerate().flat_map(lint).collect()
+    }
+
     /// Checks a rubric that was built in code, with the schema of the output if it is known.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use formwork_core::{
-    Error, ErrorKind, Feedback, Input, Lower, Message, Outcome, Patching, Policy, Template, spaced,
+    Enforcement, Error, ErrorKind, Feedback, Input, Lower, LowerRequest, Lowered, Message, Outcome, Patching,
+    Policy, Refused, SchemaText, Template, spaced,
 };
 use formwork_dialect::Silent;
 use formwork_extract::{Backend, Extraction, Extractor, ExtractorBuilder};
@@ -127,9 +128,13 @@ impl<T: DeserializeOwned + Send + 'static> ShapeRunnerBuilder<T> {
     /// that one is unavailable.
     pub fn with_target(self, backend: impl Into<Backend>) -> Self {
         let backend: Backend = backend.into();
-        // The prompt contains the shape, so no output mode has to describe it again.
-        let silent = |lower| Arc::new(Silent::new(lower)) as Arc<dyn Lower>;
-        let modes: Vec<_> = backend.modes().into_iter().map(silent).collect();
+        // The prompt contains the shape of an object, so no output mode has to describe it again. Some modes take only objects:
+        // each mode describes the answer for a shape of another type.
+        let mode = |lower| match self.shape.root().kind {
+            crate::Kind::Object(_) => Arc::new(Silent::new(lower)) as Arc<dyn Lower>,
+            _ => Arc::new(Shaped { lower, shape: self.shape.clone() }),
+        };
+        let modes: Vec<_> = backend.modes().into_iter().map(mode).collect();
         self.settings(|extractor| extractor.with_target(backend.with_modes(modes)))
     }
 
@@ -167,6 +172,37 @@ formwork_core::debug_fields!(ShapeRunner<T> { extractor });
 
 formwork_core::debug_fields!(ShapeRunnerBuilder<T> { shape });
 
+/// An output mode that describes its answers by a shape, which may be wrapped in an object.
+#[derive(Debug)]
+struct Shaped {
+    lower: Arc<dyn Lower>,
+    shape: Shape,
+}
+
+impl Lower for Shaped {
+    fn name(&self) -> &str {
+        self.lower.name()
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        self.lower.enforcement()
+    }
+
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        let mut lowered = self.lower.lower(request)?;
+        // The schema of a patch has its own description.
+        if request.schema == formwork_core::Schema::document(&self.shape) {
+            let shape = self.shape.to_string();
+            let shape = match lowered.wrapper() {
+                Some(name) => format!("{{\n  \"{name}\": {}\n}}", shape.replace('\n', "\n  ")),
+                None => shape,
+            };
+            lowered.prompt_schema = Some(SchemaText::Outline(shape));
+        }
+        Ok(lowered)
+    }
+}
+
 /// The prompt before and after an input.
 #[derive(Debug)]
 struct Prompt {
@@ -177,17 +213,15 @@ struct Prompt {
 impl Prompt {
     fn new(shape: &Shape, task: Option<String>) -> Self {
         let task = task.map_or(String::new(), |task| format!("{}\n\n", task.trim_end()));
-        let kind = match shape.root().kind {
-            crate::Kind::Object(_) => "object",
-            crate::Kind::Array(_) => "array",
-            _ => "value",
+        let mut after = match shape.root().kind {
+            crate::Kind::Object(_) => format!(
+                "\n\nThe output has this shape:\n{shape}\n\nOutput one valid JSON object only, no prose, no markdown fence."
+            ),
+            _ => "\n\nOutput valid JSON only, no prose, no markdown fence.".to_owned(),
         };
-        let mut after = format!(
-            "\n\nThe output has this shape:\n{shape}\n\nOutput one valid JSON {kind} only, no prose, no markdown fence."
-        );
         if shape.has_optional_fields() {
             after.push_str(" Every field is required but those with a `?`.");
-        } else if kind != "value" {
+        } else if matches!(shape.root().kind, crate::Kind::Object(_) | crate::Kind::Array(_)) {
             after.push_str(" Every field is required.");
         }
         if shape.has_grounded_fields() {

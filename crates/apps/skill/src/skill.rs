@@ -6,7 +6,7 @@ use formwork_core::{JsonPath, Structure};
 use formwork_review::ReviewRubric;
 use formwork_review::document::{Document, DocumentError, Finding, Format, nearest};
 use formwork_schema::{Compiled, compile};
-use formwork_shape::Shape;
+use formwork_shape::{Shape, ShapeError};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -75,24 +75,49 @@ impl Skill {
     /// # Errors
     /// The errors of [`load`](Self::load) for the first file with mistakes, and two skills with the same name.
     pub fn load_all(folder: &Path) -> Result<Vec<Self>, SkillError> {
-        let mut skills: Vec<Self> = Vec::new();
+        let (skills, errors) = Self::load_valid(folder)?;
+        errors.into_iter().next().map_or(Ok(skills), Err)
+    }
+
+    /// Reads the skills of a folder as [`load_all`](Self::load_all) does, and returns the errors of all files with mistakes
+    /// beside the other skills.
+    ///
+    /// # Errors
+    /// [`SkillError::File`] if the folder cannot be read.
+    ///
+    /// ```no_run
+    /// let (skills, errors) = formwork_skill::Skill::load_valid("skills".as_ref())?;
+    /// errors.iter().for_each(|error| eprintln!("{error:#}"));
+    /// # Ok::<(), formwork_skill::SkillError>(())
+    /// ```
+    pub fn load_valid(folder: &Path) -> Result<(Vec<Self>, Vec<SkillError>), SkillError> {
+        let (mut skills, mut errors) = (Vec::<Self>::new(), Vec::new());
         for path in files(folder)? {
-            let text = read(&path)?;
-            let name = path.display().to_string();
-            let is_rubric = Document::parse(&name, &text, Format::of(&path))
-                .is_ok_and(|document| document.value().get("criteria").is_some());
-            if is_rubric {
-                continue;
+            let skill = match Self::load_unless_rubric(&path) {
+                Ok(None) => continue,
+                Ok(Some(skill)) => skill,
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            };
+            match skills.iter().find(|other| other.name() == skill.name()) {
+                Some(other) => {
+                    let message = format!("the skill `{}` is in {} already", skill.name(), other.file());
+                    errors.push(skill.at("name", message));
+                }
+                None => skills.push(skill),
             }
-            let skill = Self::load(&path)?;
-            if let Some(other) = skills.iter().find(|other| other.name() == skill.name()) {
-                let message = format!("the skill `{}` is in {} already", skill.name(), other.file());
-                return Err(skill.0.document.error(JsonPath::root().key("name"), message).into());
-            }
-            skills.push(skill);
         }
         skills.sort_by(|one, other| one.name().cmp(other.name()));
-        Ok(skills)
+        Ok((skills, errors))
+    }
+
+    fn load_unless_rubric(path: &Path) -> Result<Option<Self>, SkillError> {
+        let text = read(path)?;
+        let is_rubric = Document::parse(&path.display().to_string(), &text, Format::of(path))
+            .is_ok_and(|document| document.value().get("criteria").is_some());
+        if is_rubric { Ok(None) } else { Self::load(path).map(Some) }
     }
 
     fn new(file: &str, text: &str, format: Format, folder: Option<&Path>) -> Result<Self, SkillError> {
@@ -124,7 +149,8 @@ impl Skill {
         self.0.document.file()
     }
 
-    /// Returns a sentence for each fraction of its files that was rounded to a double, with the file and the path.
+    /// Returns a sentence for each fraction of its files that was rounded to a double, and for each likely mistake in their
+    /// schemas, with the place.
     ///
     /// ```
     /// use formwork_skill::Skill;
@@ -241,6 +267,10 @@ impl Reading<'_> {
         self.warnings.extend(document.rounded().iter().map(|number| format!("{file}: {number}")));
     }
 
+    fn lint(&mut self, findings: Vec<Finding>) {
+        self.warnings.extend(findings.iter().map(ToString::to_string));
+    }
+
     fn wrong(&mut self, path: &JsonPath, message: impl Into<String>) {
         self.findings.push(self.document.finding(path, message));
     }
@@ -280,6 +310,7 @@ impl Reading<'_> {
             if let Some(error) = spec.schema.as_ref().and_then(|schema| compile(schema).err()) {
                 self.wrong(&at.key("schema"), error.to_string());
             }
+            self.lint(self.document.lint(&at.key("schema")));
         }
         let inputs = match Inputs::new(descriptor.inputs.clone()) {
             Ok(inputs) => inputs,
@@ -349,6 +380,7 @@ impl Reading<'_> {
             self.wrong(&root, format!("expected one of `schema`, `file` and `shape`, found {found}"));
             return None;
         }
+        self.lint(self.document.lint(&root.key("schema")));
         let (key, schema) = if let Some(schema) = &output.schema {
             ("schema", schema.clone())
         } else if let Some(text) = &output.shape {
@@ -361,8 +393,14 @@ impl Reading<'_> {
         Some((schema, compiled))
     }
 
+    /// Parses a shape or a list of fields. A text that is neither has the mistake of the form that it follows further.
     fn shape(&mut self, what: &str, at: &JsonPath, text: &str) -> Option<Value> {
-        let shape = Shape::parse(text).map_err(|error| format!("{what} cannot be read: {error}"));
+        let fields = |error: ShapeError| {
+            let further = |other: ShapeError| if other.span.start > error.span.start { other } else { error };
+            Shape::parse_fields(text).map_err(further)
+        };
+        let shape = Shape::parse(text).or_else(fields);
+        let shape = shape.map_err(|error| format!("{what} cannot be read: {error}"));
         Some(formwork_core::Schema::document(&self.kept(at, shape)?).clone())
     }
 
@@ -374,6 +412,7 @@ impl Reading<'_> {
         let document = Document::parse(name, &text, Format::of(Path::new(name)));
         let document = self.beside_kept(document)?;
         self.note(&document);
+        self.lint(document.lint(&JsonPath::root()));
         Some(document.value().clone())
     }
 
@@ -396,11 +435,17 @@ impl Reading<'_> {
         }
         if let Some(rubric) = &descriptor.rubric {
             self.beside_kept(rubric.checked(self.document, &inline, reviewed));
+            self.lint(rubric.lint(self.document, &inline));
             return Some(rubric.clone());
         }
         let name = descriptor.rubric_file.as_deref()?;
         let text = self.beside(&file, name)?;
-        self.beside_kept(ReviewRubric::parse_for(name, &text, Format::of(Path::new(name)), reviewed))
+        let document = self.beside_kept(Document::parse(name, &text, Format::of(Path::new(name))))?;
+        self.note(&document);
+        let rubric: ReviewRubric = self.beside_kept(document.read())?;
+        self.beside_kept(rubric.checked(&document, &JsonPath::root(), reviewed))?;
+        self.lint(rubric.lint(&document, &JsonPath::root()));
+        Some(rubric)
     }
 
     fn subject(&mut self, descriptor: &SkillDescriptor) -> Option<String> {

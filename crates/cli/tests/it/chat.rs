@@ -285,6 +285,7 @@ fn tools_are_not_run_unless_that_is_allowed_and_their_file_is_checked() {
             "timeout_seconds",
         ),
         ("- {name: a}", "required field `description` is missing"),
+        ("- {name: a}", "required field `command` is missing\n  |\n1 | - {name: a}\n  |   ^"),
         ("{}", "tools-bad"),
         (
             "- {name: a, description: b, parameters: {type: objekt}, command: [x]}",

@@ -208,6 +208,14 @@ fn a_rubric_that_cannot_be_used_is_shown_with_its_place() {
     let good = example("skills/rubrics/reply.yaml");
     let ran = formwork(&["review", "--rubric", &good, "--check"], "");
     assert_eq!((ran.code, ran.stdout.ends_with("reply.yaml: 5 criteria\n")), (0, true));
+    assert_eq!(ran.stderr, "");
+    let misspelled = "name: r\ncriteria: [{id: a, description: A., schema: {maxLenght: 4}}]\n";
+    let rubric = temporary("misspelled-rubric.yaml", misspelled);
+    for more in [vec!["--check"], vec!["--json"], vec![]] {
+        let ran = formwork(&[&["review", "--rubric", &rubric], &more[..]].concat(), "\"x\"");
+        let expected = format!("warning: {rubric}:2:46: unknown keyword: did you mean `maxLength`?\n");
+        assert_eq!((ran.code, ran.stderr), (0, expected), "{more:?}");
+    }
 }
 
 #[test]

@@ -168,6 +168,11 @@ fn mistakes_are_reported_before_a_model_is_opened() {
             "there is no input `titel`: did you mean `title`?",
         ),
         (vec!["run", "steps", "--dir", &dir(), "-i", "task=x", "-i", "tone=loud"], 2, "$.tone"),
+        (
+            vec!["run", "ticket", "--dir", &dir(), "-i", "title=a", "-i", "title=b"],
+            2,
+            "--input title is given twice",
+        ),
         (vec!["run", &broken], 2, "broken.yaml:3:16: "),
         (
             vec!["run", "x", "--dir", "no-such-folder"],
@@ -235,6 +240,33 @@ fn a_regeneration_without_an_answer_is_said() {
     assert!(ran.code == 1 && ran.stdout.contains("Dear [Name]"), "{}", ran.stdout);
     assert!(ran.stderr.contains("could not be improved") && ran.stderr.contains("401"), "{}", ran.stderr);
     assert!(ran.stderr.contains("FAIL  no-placeholders"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nthe review failed:\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn every_file_of_a_checked_folder_is_reported() {
+    let mixed = folder().join("mixed-skills");
+    std::fs::create_dir_all(&mixed).unwrap();
+    for (name, text) in [
+        ("a.yaml", "name: a\n"),
+        ("b.yaml", "name: b\ndescription: x\noutput: {schema: {type: string, maxLenght: 4}}\n"),
+        ("c.yaml", "name: [\n"),
+        ("d.yaml", "name: b\ndescription: x\n"),
+        ("e.yaml", "name: e\ndescription: x\n"),
+    ] {
+        std::fs::write(mixed.join(name), text).unwrap();
+    }
+    let ran = skill(&["check", mixed.to_str().unwrap()]);
+    let listed: Vec<_> = ran.stdout.lines().filter_map(|line| line.rsplit('/').next()).collect();
+    assert_eq!((ran.code, listed), (2, vec!["b.yaml: b (handler b)", "e.yaml: e (handler e)"]));
+    for says in [
+        "a.yaml:1:1: required field `description` is missing",
+        "b.yaml:3:33: unknown keyword: did you mean `maxLength`?",
+        "c.yaml:",
+        "d.yaml:1:7: the skill `b` is in",
+    ] {
+        assert!(ran.stderr.contains(says), "{says}: {}", ran.stderr);
+    }
 }
 
 #[test]

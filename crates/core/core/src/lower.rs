@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Enforcement, LiftOp, Size};
+use crate::{Enforcement, Lift, LiftOp, Size};
 
 /// Translates schemas into the dialect of one kind of provider.
 ///
@@ -192,6 +192,21 @@ impl Lowered {
     /// Creates a schema that is written into the prompt and not enforced.
     pub fn described(schema: SchemaText) -> Self {
         Self { prompt_schema: Some(schema), ..Self::default() }
+    }
+
+    /// Returns the name of the member in which an answer holds the document, if answers are objects around the document.
+    ///
+    /// ```
+    /// use formwork_core::{Lift, LiftOp, Lowered};
+    ///
+    /// let lift = vec![LiftOp { at: String::new(), lift: Lift::Unwrap("value".into()) }];
+    /// assert_eq!(Lowered::default().with_lift(lift).wrapper(), Some("value"));
+    /// ```
+    pub fn wrapper(&self) -> Option<&str> {
+        self.lift.iter().filter(|op| op.at.is_empty()).find_map(|op| match &op.lift {
+            Lift::Unwrap(name) => Some(name.as_str()),
+            _ => None,
+        })
     }
 
     /// Returns the schema as JSON text, for requests; `None` if no schema is sent. It is written at the first call of this

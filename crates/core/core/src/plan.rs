@@ -173,7 +173,7 @@ impl Target {
             match lower.lower(&request) {
                 Ok(whole) => {
                     let schema_bytes = whole.schema.as_ref().map_or(0, written);
-                    let kind = kind(contract.schema().document());
+                    let kind = kind(contract.schema().document(), &whole);
                     let instruction = whole
                         .prompt_schema
                         .as_ref()
@@ -401,9 +401,10 @@ impl PlanBuilder {
     }
 }
 
-/// Returns what an instruction calls the values of a schema.
-fn kind(schema: &Value) -> &'static str {
-    match schema.get("type").and_then(Value::as_str) {
+/// Returns what an instruction calls the answers, which may have another type than the document's values.
+fn kind(document: &Value, whole: &Lowered) -> &'static str {
+    match whole.schema.as_ref().unwrap_or(document).get("type").and_then(Value::as_str) {
+        _ if whole.wrapper().is_some() => "object",
         Some("object") => "object",
         Some("array") => "array",
         _ => "value",

@@ -32,8 +32,8 @@ pub(crate) const PRECISION: &str = "precision";
 impl From<&Rounded> for Violation {
     fn from(number: &Rounded) -> Self {
         let expected = match number.kept() {
-            Some(_) => "an integer of at most 19 digits, without fraction and exponent",
-            None => "a number of at most 1.7e308",
+            Some(_) => format!("an integer from {} to {}, without fraction and exponent", i64::MIN, u64::MAX),
+            None => format!("a number of at most {:e}", f64::MAX),
         };
         Self::new(number.path.clone(), PRECISION, Stage::Read)
             .with_expected(expected)

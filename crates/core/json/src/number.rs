@@ -47,9 +47,12 @@ impl Rounded {
         match self.kept() {
             Some(kept) if self.is_tolerable() => format!("the number {text}{cut} was rounded to {kept}"),
             Some(_) => format!(
-                "the integer {text}{cut} cannot be kept exactly: write at most 19 digits without fraction and exponent, or a string"
+                "the integer {text}{cut} cannot be kept exactly: write an integer from {} to {} without fraction and exponent, or a \
+                 string",
+                i64::MIN,
+                u64::MAX
             ),
-            None => format!("the number {text}{cut} is beyond the maximum of 1.7e308"),
+            None => format!("the number {text}{cut} is beyond the maximum of {:e}", f64::MAX),
         }
     }
 

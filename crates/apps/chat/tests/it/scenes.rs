@@ -76,8 +76,12 @@ fn a_forced_tool_takes_the_place_of_json_mode_and_is_corrected_like_it() {
     let client = client_of(&server).with_forced_tool().build().unwrap();
     let reply = client.ask_blocking("What is JSON?").into_result().unwrap();
     assert_eq!((reply.answer.answer.text.as_str(), reply.attempts), ("A text format for data.", 2));
+    let schema = include_str!("../../../../../schemas/structured-answer-lite.v1.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
     for body in bodies(&server) {
         let function = &body["tools"][0]["function"];
+        assert_eq!(function["description"], schema["description"]);
+        assert!(!body.to_string().contains("use formwork_chat"), "models do not see examples in Rust");
         assert_eq!(body["tool_choice"]["function"]["name"], function["name"]);
         assert!(function["parameters"]["properties"]["quality"].is_object(), "{body}");
         assert!(body.get("response_format").is_none() && body["tools"].as_array().unwrap().len() == 1);

@@ -181,7 +181,11 @@ fn counters(tally: &Tally) -> Registry {
         ("schema_compliance", "Share of scores whose first answer was valid", rates.schema_compliance),
         ("retry", "Share of scores whose model had to be asked again", rates.retry),
         ("fallback", "Share of scores that the fallback gave", rates.fallback),
-        ("cross_check_pass", "Share of answers that passed the cross-check", rates.cross_check_pass),
+        (
+            "cross_check_pass",
+            "Share of cross-checks that passed; a score without a checked answer is a failed one",
+            rates.cross_check_pass,
+        ),
     ] {
         // A ratio without a denominator is undefined, so it is left out.
         if let Some(ratio) = ratio {

@@ -70,8 +70,8 @@ pub struct Rates {
     pub retry: Option<f64>,
     /// The ratio of scores that no model gave.
     pub fallback: Option<f64>,
-    /// The ratio of answers that passed the cross-check. A score without an answer that reached the check counts as
-    /// one failed check.
+    /// The ratio of cross-checks that passed. Each answer that satisfies the schema is checked, and a score without such an
+    /// answer counts as one failed check.
     pub cross_check_pass: Option<f64>,
     /// The number of these checks.
     pub cross_checks: u64,

@@ -237,7 +237,7 @@ fn targets(rates: &Rates, delays: Option<Spread>) -> Vec<Target> {
         share("schema compliance without retries", '>', 95.0, rates.scores, rates.schema_compliance),
         share("scores with a retry or no answer", '<', 5.0, rates.scores, rates.retry),
         share("scores that no model gave", '<', 1.0, rates.scores, rates.fallback),
-        share("answers that pass the cross-check", '>', 98.0, rates.cross_checks, rates.cross_check_pass),
+        share("cross-checks that pass", '>', 98.0, rates.cross_checks, rates.cross_check_pass),
         Target {
             metric: "latency, p95".to_owned(),
             target: "< 10 s".to_owned(),

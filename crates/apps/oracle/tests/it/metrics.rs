@@ -247,7 +247,7 @@ const ROWS: [&str; 5] = [
     "schema compliance without retries",
     "scores with a retry or no answer",
     "scores that no model gave",
-    "answers that pass the cross-check",
+    "cross-checks that pass",
     "latency, p95",
 ];
 

@@ -23,9 +23,10 @@ mod toml;
 mod words;
 mod yaml;
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use formwork_core::{Context, JsonPath, Report, Validator as _};
+use formwork_core::{Context, JsonPath, LintFinding, Report, Severity, Validator as _};
 use formwork_json::{Rounded, rounded};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -186,6 +187,35 @@ impl Document {
         }
         findings.sort_by_key(|finding| (finding.line, finding.column));
         Err(DocumentError::new(findings))
+    }
+
+    /// Returns the mistakes that a linter finds in the JSON Schema at a path, for example misspelled keywords. A schema that allows
+    /// every value is no mistake here.
+    ///
+    /// ```
+    /// use formwork_core::JsonPath;
+    /// use formwork_review::document::{Document, Format};
+    ///
+    /// let document = Document::parse("a.yaml", "schema: {maxLenght: 4}\n", Format::Yaml)?;
+    /// let findings = document.lint(&JsonPath::root().key("schema"));
+    /// assert_eq!(findings[0].to_string(), "a.yaml:1:10: unknown keyword: did you mean `maxLength`?");
+    /// # Ok::<(), formwork_review::document::DocumentError>(())
+    /// ```
+    pub fn lint(&self, path: &JsonPath) -> Vec<Finding> {
+        let found = path.get(&self.value).map(formwork_schema::lint).unwrap_or_default();
+        let is_mistake = |one: &LintFinding| !one.pointer.is_empty() || one.verdict == Severity::Error;
+        let root = path.pointer();
+        let found: Vec<_> = found.into_iter().filter(is_mistake).collect();
+        let mut places = HashMap::new();
+        if !found.is_empty() {
+            places.extend(self.places.iter().map(|place| (place.path.pointer(), place)));
+        }
+        let finding = |LintFinding { pointer, words, .. }| {
+            let place = places.get(&(root.clone() + &pointer)).copied().or_else(|| self.place(path));
+            let at = place.map_or(0, |place| place.key.unwrap_or(place.value));
+            Finding::new(&self.file, &self.text, at, words)
+        };
+        found.into_iter().map(finding).collect()
     }
 
     /// Returns an error for the value at a path.

@@ -1,6 +1,9 @@
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use formwork_core::{ErrorKind, FaultKind};
+use formwork_core::{CallRecord, CallResult, ErrorKind, FaultKind};
+use formwork_extract::{CancellationToken, Observer, RunId};
 use formwork_review::*;
 use formwork_testkit::{Reply, Scripted};
 use serde_json::json;
@@ -183,6 +186,69 @@ async fn what_ends_every_call_ends_the_review() {
 }
 
 #[tokio::test]
+async fn calls_that_are_open_when_a_review_ends_count() {
+    /// Fails the first call after a moment, if it fails any, and answers no other.
+    #[derive(Debug)]
+    struct Open(AtomicUsize, Option<FaultKind>, formwork_core::Capabilities);
+
+    #[async_trait::async_trait]
+    impl formwork_core::Provider for Open {
+        fn name(&self) -> &str {
+            "open"
+        }
+        fn capabilities(&self) -> &formwork_core::Capabilities {
+            &self.2
+        }
+        async fn call(&self, _: &formwork_core::Call) -> Result<formwork_core::Answer, formwork_core::Fault> {
+            if let (0, Some(fault)) = (self.0.fetch_add(1, Ordering::SeqCst), self.1) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                return Err(formwork_core::Fault::new(fault, "no"));
+            }
+            std::future::pending().await
+        }
+    }
+
+    #[derive(Debug, Default)]
+    struct Ledger(Arc<Mutex<Vec<CallResult>>>);
+
+    impl Observer for Ledger {
+        fn call_finished(&self, _: RunId, call: &CallRecord) {
+            self.0.lock().unwrap().push(call.verdict.clone());
+        }
+    }
+
+    let rubric = (0..5).fold(ReviewRubric::new("r"), |rubric, nth| {
+        rubric.with_criterion(Criterion::new(format!("c{nth}"), "It is short."))
+    });
+    // The failure of the first call, whether a caller cancels, the calls that are made, and the error of the review.
+    for (fault, is_cancelled, made, error) in [
+        (Some(FaultKind::Auth), false, 4, ErrorKind::Unavailable),
+        (None, false, 4, ErrorKind::Deadline),
+        (None, true, 0, ErrorKind::Cancelled),
+    ] {
+        let open = Arc::new(Open(AtomicUsize::new(0), fault, formwork_core::Capabilities::default()));
+        let (ledger, cancel) = (Ledger::default(), CancellationToken::new());
+        let calls = ledger.0.clone();
+        let agent = Agent::new([open.clone().into()])
+            .with_time_limit(Duration::from_millis(40))
+            .with_cancel(cancel.clone())
+            .with_observer(ledger);
+        if is_cancelled {
+            cancel.cancel();
+        }
+        let review = LlmReviewService::new(agent).review(json!("x"), &rubric).await.unwrap();
+        assert_eq!(review.error.unwrap().kind, error);
+        assert_eq!(open.0.load(Ordering::SeqCst), made, "{error:?}");
+        assert_eq!(review.price.calls as usize, made, "{error:?}");
+        assert_eq!(review.price.usage.input_tokens > 0, made > 0, "{error:?}");
+        assert_eq!(calls.lock().unwrap().len(), made, "{error:?}");
+        assert_eq!(cancel.is_cancelled(), is_cancelled, "the caller's token is left alone");
+        let cancelled = calls.lock().unwrap().iter().filter(|call| **call == CallResult::Cancelled).count();
+        assert!(fault.is_none() || cancelled == 3);
+    }
+}
+
+#[tokio::test]
 async fn criteria_that_rules_decide_cost_no_call() {
     let judge = Says::new(|_, _| verdict("pass", 99));
     let (agent, _) = agent(judge.clone());
@@ -201,8 +267,6 @@ async fn criteria_that_rules_decide_cost_no_call() {
 
 #[tokio::test]
 async fn few_criteria_are_judged_at_a_time() {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     #[derive(Debug, Default)]
     struct Slow(AtomicUsize, AtomicUsize, formwork_core::Capabilities);
 

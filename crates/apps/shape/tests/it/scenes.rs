@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use formwork_core::{
-    Backoff, CallResult, ErrorKind, Lower as _, Patching, Role, Stage, Temperature, Violation,
-};
+use formwork_core::{Backoff, CallResult, ErrorKind, Lower, Patching, Role, Stage, Temperature, Violation};
 use formwork_extract::Backend;
 use formwork_shape::{Shape, ShapeRunner};
 use formwork_testkit::Scripted;
@@ -155,12 +153,43 @@ fn what_is_enforced_is_the_targets_own_way() {
 
 #[test]
 fn a_shape_that_is_no_object_is_explained_by_its_dialect() {
-    let model = Arc::new(Scripted::new([r#"{"value": ["a"]}"#]));
-    let backend = Backend::from(Arc::clone(&model)).with_mode(Arc::new(formwork_dialect::JsonObject));
-    let runner =
-        ShapeRunner::builder(Shape::parse("[string]").unwrap()).with_target(backend).build().unwrap();
-    assert_eq!(runner.run_blocking(&json!("x")).unwrap().value, json!(["a"]));
-    assert!(model.calls()[0].messages[0].text().contains("\"value\""));
+    let modes: [(Arc<dyn Lower>, [&str; 2], &str, &str, &str); 3] = [
+        (
+            Arc::new(formwork_dialect::JsonObject),
+            [r#"{"value": [1]}"#, r#"{"value": ["a"]}"#],
+            "one JSON object only",
+            "{\n  \"value\": [string]\n}",
+            "$.value[0]",
+        ),
+        (
+            Arc::new(formwork_dialect::Native::OPENAI),
+            [r#"{"value": [1]}"#, r#"{"value": ["a"]}"#],
+            "one JSON object only",
+            "{\n  \"value\": [string]\n}",
+            "$.value[0]",
+        ),
+        (
+            Arc::new(formwork_dialect::Prompt::new()),
+            ["[1]", r#"["a"]"#],
+            "one JSON array only",
+            "\n[string]",
+            "$[0]",
+        ),
+    ];
+    for (mode, answers, word, shape, place) in modes {
+        let model = Arc::new(Scripted::new(answers));
+        let backend = Backend::from(Arc::clone(&model)).with_mode(mode);
+        let runner =
+            ShapeRunner::builder(Shape::parse("[string]").unwrap()).with_target(backend).build().unwrap();
+        assert_eq!(runner.run_blocking(&json!("x")).unwrap().value, json!(["a"]));
+        let [first, second] = [0, 1].map(|nth| {
+            model.calls()[nth].messages.iter().map(|message| message.text()).collect::<Vec<_>>().join("\n")
+        });
+        assert!(first.contains(word) && first.contains(shape), "{first}");
+        assert_eq!(first.matches("[string]").count(), 1, "the shape is shown once: {first}");
+        assert_eq!(first.matches("JSON array").count() + first.matches("JSON object").count(), 1, "{first}");
+        assert!(second.contains(&format!("at {place}: expected string")), "{second}");
+    }
 }
 
 #[test]

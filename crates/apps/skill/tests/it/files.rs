@@ -189,6 +189,63 @@ fn files_elsewhere_and_files_that_are_wrong_are_refused() {
 }
 
 #[test]
+fn likely_mistakes_in_schemas_are_warnings_with_their_place() {
+    let criteria = "name: r\ncriteria: [{id: a, description: A., schema: {maxLenght: 4}}]\n";
+    let folder = folder(
+        "lint",
+        &[("s.json", "{\"type\": \"string\",\n \"maxLenght\": 4}"), ("r.yaml", criteria), ("any.json", "{}")],
+    );
+    let warning = |place: &str| format!("{place}: unknown keyword: did you mean `maxLength`?");
+    for (line, place) in [
+        ("output: {schema: {type: string, maxLenght: 4}}", Some("s.yaml:3:33")),
+        ("output: {schema: {properties: {a: {maxLenght: 4}}}}", Some("s.yaml:3:36")),
+        ("output: {file: s.json}", Some("s.json:2:2")),
+        ("inputs: {a: {type: string, schema: {maxLenght: 4}}}", Some("s.yaml:3:37")),
+        (
+            "rubric: {name: r, criteria: [{id: a, description: A., schema: {maxLenght: 4}}]}",
+            Some("s.yaml:3:64"),
+        ),
+        ("rubric_file: r.yaml", Some("r.yaml:2:46")),
+        ("output: {schema: {}}", None),
+        ("output: {file: any.json}", None),
+    ] {
+        let file = folder.join("s.yaml");
+        std::fs::write(&file, format!("name: s\ndescription: x\n{line}\n")).unwrap();
+        let skill = Skill::load(&file).unwrap_or_else(|error| panic!("{line}: {error:#}"));
+        let found: Vec<_> = skill.warnings().iter().filter_map(|found| found.rsplit('/').next()).collect();
+        assert_eq!(found, place.map(warning).into_iter().collect::<Vec<_>>(), "{line}");
+    }
+}
+
+#[test]
+fn a_shape_may_be_a_list_of_fields() {
+    let folder = folder("fields", &[("a.shape", "vendor, items: [{name, qty: int}]")]);
+    let whole = Skill::parse(
+        "s.yaml",
+        "name: s\ndescription: x\noutput: {shape: '{vendor: string, items: [{name: string, qty: integer}]}'}\n",
+    );
+    let whole = whole.unwrap();
+    for output in [
+        "{shape: 'vendor, items: [{name, qty: int}]'}",
+        "{file: a.shape}",
+        "{shape: '{vendor, items: [{name, qty: int}]}'}",
+    ] {
+        let file = folder.join("s.yaml");
+        std::fs::write(&file, format!("name: s\ndescription: x\noutput: {output}\n")).unwrap();
+        let skill = Skill::load(&file).unwrap_or_else(|error| panic!("{output}: {error:#}"));
+        assert_eq!(skill.output_schema(), whole.output_schema(), "{output}");
+    }
+    // A mistake is that of the form that the text has.
+    for (shape, says) in [
+        ("vendor, qty: inte", "column 14: there is no type `inte`"),
+        ("{vendor, qty: inte}", "column 15: there is no type `inte`"),
+    ] {
+        let error = wrong(&format!("name: s\ndescription: x\noutput: {{shape: '{shape}'}}\n"));
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
 fn bombs_and_loops_are_refused() {
     let bomb = format!("a: &a [x]\nb: {}\n", "[*a, ".repeat(3000) + &"]".repeat(3000));
     assert!(wrong(&bomb).len() < 1000);

@@ -16,7 +16,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::exit::Failed;
-use crate::files;
+use crate::{agents, files};
 
 /// A tool in a file of tools.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ const MAX_ERROR: usize = 500;
 /// [`Failed`] with the location in the file; or if `--allow-tools` is missing.
 pub(super) fn of_file(path: &Path, allowed: bool) -> Result<Vec<ChatTool>, Failed> {
     let document = files::document(path)?;
-    let tools: Vec<ToolEntry> = document.read().map_err(Failed::usage)?;
+    let tools: Vec<ToolEntry> = document.read().map_err(|error| agents::document(&error))?;
     if !allowed {
         let commands: Vec<String> = tools.iter().map(|tool| tool.command.join(" ")).collect();
         let message = format!(

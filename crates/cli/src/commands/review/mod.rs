@@ -17,6 +17,7 @@ use crate::commands::extract::schema;
 use crate::exit::{Failed, Status};
 use crate::flags::{set, temperature};
 use crate::ledger::now;
+use crate::stderr::say;
 use crate::targets::Targets;
 use crate::{files, interrupt, output};
 
@@ -185,8 +186,9 @@ fn rubric(path: &Path, schema: Option<&str>, providers: &Providers) -> Result<Re
     let output = given.as_ref().map(|given| given.usable.compiled.as_ref() as &dyn Structure);
     let document = files::document(path)?;
     let rubric: ReviewRubric = document.read().map_err(|error| agents::document(&error))?;
-    let checked = rubric.checked(&document, &JsonPath::root(), output);
-    checked.map(|()| rubric).map_err(|error| agents::document(&error))
+    rubric.checked(&document, &JsonPath::root(), output).map_err(|error| agents::document(&error))?;
+    rubric.lint(&document, &JsonPath::root()).iter().for_each(|finding| say!("warning: {finding}"));
+    Ok(rubric)
 }
 
 /// Formats a review for people.

@@ -44,19 +44,19 @@ pub(crate) struct ListArgs {
 pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     let mut wrong = Vec::new();
     for path in &args.paths {
-        let skills =
-            if path.is_dir() { Skill::load_all(path) } else { Skill::load(path).map(|skill| vec![skill]) };
-        match agents::loaded(skills) {
-            Ok(skills) if skills.is_empty() => {
-                wrong.push(format!("{}: there are no skills in this folder", path.display()));
-            }
-            Ok(skills) => {
-                for skill in skills {
-                    output::line(format_args!("{}: {} ({})", skill.file(), skill.name(), kind(&skill)))?;
-                }
-            }
-            Err(error) => wrong.push(error.to_string()),
+        let loaded = if path.is_dir() {
+            Skill::load_valid(path)
+        } else {
+            Skill::load(path).map(|skill| (vec![skill], Vec::new()))
+        };
+        let (skills, errors) = loaded.unwrap_or_else(|error| (Vec::new(), vec![error]));
+        if skills.is_empty() && errors.is_empty() {
+            wrong.push(format!("{}: there are no skills in this folder", path.display()));
         }
+        for skill in agents::loaded(Ok(skills))? {
+            output::line(format_args!("{}: {} ({})", skill.file(), skill.name(), kind(&skill)))?;
+        }
+        wrong.extend(errors.iter().map(|error| agents::skill(error).to_string()));
     }
     if wrong.is_empty() { Ok(Status::Ok) } else { Err(Failed::usage(wrong.join("\n"))) }
 }

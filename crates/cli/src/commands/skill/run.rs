@@ -17,6 +17,7 @@ use crate::commands::review::words;
 use crate::exit::{Failed, Status};
 use crate::ledger::now;
 use crate::rows::SkillRunOutput;
+use crate::stderr::say;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, output, stderr};
 
@@ -110,10 +111,7 @@ fn print(outcome: &SkillOutcome, ended: &Result<Status, Failed>) -> Result<(), F
         _ => output::line(spaced(&outcome.output))?,
     }
     if let Some(error) = outcome.generation.as_ref().and_then(|generation| generation.error.as_ref()) {
-        stderr::error_text(&format!(
-            "the output could not be improved, and is the first one: {}",
-            error.message
-        ));
+        say!("the output could not be improved, and is the first one: {}", error.message);
     }
     let Some(review) = &outcome.review else { return Ok(()) };
     match ended {
@@ -190,7 +188,10 @@ fn inputs(args: &Args, skill: &Skill) -> Result<Value, Failed> {
             }
         },
     };
-    for (name, text) in &args.input {
+    for (n, (name, text)) in args.input.iter().enumerate() {
+        if args.input.iter().take(n).any(|(other, _)| other == name) {
+            return Err(Failed::usage(format!("--input {name} is given twice: give each input once")));
+        }
         let value = skill.parse_input(name, &agents::value(text)?).map_err(Failed::usage)?;
         inputs.insert(name.clone(), value);
     }

@@ -10,8 +10,9 @@ use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::root::opening;
 use crate::{
-    Ask, Call, ClientRequest, Enforcement, Estimates, Failure, Finish, LowerRequest, Lowered, MAX_PREVIOUS,
-    Message, Plan, Role, Rule, Sampling, SamplingParameter, Target, Tighten, spaced,
+    Ask, Call, ClientRequest, Enforcement, Estimates, Failure, Finish, JsonPath, LowerRequest, Lowered,
+    MAX_PREVIOUS, Message, Plan, Role, Rule, Sampling, SamplingParameter, Stage, Target, Tighten, Violation,
+    spaced,
 };
 
 impl Run {
@@ -31,19 +32,21 @@ impl Run {
                     && self.request.prefix.is_none()
                     && let Some(failure) = failure.filter(|failure| !failure.violations().is_empty())
                 {
-                    let (found, left_out) = (failure.violations(), failure.left_out());
+                    let (mut found, left_out) = (failure.violations().to_vec(), failure.left_out());
+                    if let Some(wrapper) = mode.whole.wrapper() {
+                        place_in(wrapper, &mut found);
+                    }
                     let previous = self.drafts.previous();
                     if is_unending {
-                        feedback.apply_unending(&mut messages, found);
+                        feedback.apply_unending(&mut messages, &found);
                     } else if self.was_cut() {
                         // A long answer that was cut off, and the paths of all its open values, would fill the context that
                         // the next answer needs. All other violations are included.
-                        let mut found = found.to_vec();
                         let mut is_said = false;
                         found.retain(|found| !is_incomplete(found) || !std::mem::replace(&mut is_said, true));
                         feedback.apply(&mut messages, &cut_bytes(previous, MAX_CUT), &found, left_out);
                     } else {
-                        feedback.apply(&mut messages, previous, found, left_out);
+                        feedback.apply(&mut messages, previous, &found, left_out);
                     }
                 }
                 let limit = self.limit_for(plan, target, &messages);
@@ -223,6 +226,13 @@ impl Run {
         }
         (sampling, skipped)
     }
+}
+
+/// Gives violations of the document their places in an answer that holds the document in a member.
+fn place_in(wrapper: &str, violations: &mut [Violation]) {
+    // A text that is not JSON has no member.
+    let placed = violations.iter_mut().filter(|one| one.stage != Stage::Read || !one.path.is_root());
+    placed.for_each(|one| one.path = JsonPath::root().key(wrapper).join(one.path.segments()));
 }
 
 /// Returns these messages, with the instruction at the end of the system message or as a system message.

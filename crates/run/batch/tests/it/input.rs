@@ -58,8 +58,8 @@ fn rows_are_read_and_each_bad_one_says_where_and_why() {
             vec![
                 bad(
                     Value::Null,
-                    "a.jsonl:1: $.id: the integer 123456789012345678901 cannot be kept exactly: write at most 19 digits without \
-                     fraction and exponent, or a string; write the id as a string",
+                    "a.jsonl:1: $.id: the integer 123456789012345678901 cannot be kept exactly: write an integer from \
+                     -9223372036854775808 to 18446744073709551615 without fraction and exponent, or a string; write the id as a string",
                 ),
                 bad(
                     Value::Null,

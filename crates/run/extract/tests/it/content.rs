@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use formwork_core::*;
-use formwork_extract::{AsyncValidator, Budget, CheckResult, Extractor};
+use formwork_extract::{AsyncValidator, Backend, Budget, CheckResult, Extractor};
 use formwork_testkit::{Reply, Scripted};
 use serde_json::{Value, json};
 
@@ -213,4 +213,29 @@ async fn calls_share_the_texts_of_the_prompt() {
     let written = first.lowered.schema_json().unwrap();
     assert_eq!(written.get(), first.schema().unwrap().to_string());
     assert!(std::ptr::eq(written, of_another_run.lowered.schema_json().unwrap()));
+}
+
+#[tokio::test]
+async fn the_prompt_and_the_violations_are_about_the_answer_that_is_asked_for() {
+    let schema =
+        json!({"type": "array", "items": {"type": "object", "properties": {"qty": {"type": "integer"}}}});
+    // The mode, what the answers are called, the text around an answer, and the place of a wrong value.
+    for (mode, kind, around, place) in [
+        ("json-object", "object", ["{\"value\": ", "}"], "$.value[0].qty"),
+        ("prompt", "array", ["", ""], "$[0].qty"),
+    ] {
+        let answer = |array: &str| format!("{}{array}{}", around[0], around[1]);
+        let answers = [answer(r#"[{"qty": "x"}]"#), "No.".to_owned(), answer(r#"[{"qty": 1}]"#)];
+        let model = Arc::new(Scripted::new(answers.iter().map(String::as_str)));
+        let backend = Backend::from(Arc::clone(&model)).with_mode(formwork_dialect::dialect(mode).unwrap());
+        let extractor = Extractor::for_document("answer", schema.clone()).with_target(backend);
+        let policy = Policy::new(3).with_patching(Patching::Never);
+        let outcome = extractor.with_policy(policy).build().unwrap().extract(TEXT).await.unwrap();
+        assert_eq!(outcome.value, json!([{"qty": 1}]));
+        let calls = model.calls();
+        assert!(calls[0].messages[0].text().contains(&format!("one JSON {kind} only")), "{mode}");
+        let feedback = |nth: usize| calls[nth].messages.last().unwrap().text();
+        assert!(feedback(1).contains(&format!("at {place}: expected integer")), "{mode}: {}", feedback(1));
+        assert!(feedback(2).contains("Not JSON") && !feedback(2).contains("$.value"), "{}", feedback(2));
+    }
 }
