@@ -88,11 +88,14 @@ impl BadRow {
     }
 }
 
+/// A row with its line, from 1.
+pub(crate) type Numbered<I> = Result<(usize, Row<I>), Failed>;
+
 /// Reads the rows with their lines in another thread, so that the command can react to Ctrl-C and print results while it waits for the next
 /// row.
 pub(crate) fn incoming<I: DeserializeOwned + Send + 'static>(
     path: &Path,
-) -> Result<Receiver<Result<(usize, Row<I>), Failed>>, Failed> {
+) -> Result<Receiver<Numbered<I>>, Failed> {
     let rows = numbered(path)?;
     read_in_thread("rows", move |sender| {
         for row in rows {
@@ -126,7 +129,7 @@ fn rows<I: DeserializeOwned>(
 /// Iterates over the rows of a file as [`rows`] does, each with its line, from 1.
 pub(crate) fn numbered<I: DeserializeOwned>(
     path: &Path,
-) -> Result<impl Iterator<Item = Result<(usize, Row<I>), Failed>> + Send + use<I>, Failed> {
+) -> Result<impl Iterator<Item = Numbered<I>> + Send + use<I>, Failed> {
     let file = name(path);
     let unreadable = {
         let file = file.clone();

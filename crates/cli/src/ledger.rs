@@ -64,8 +64,17 @@ impl Place {
         path.ok_or_else(|| Failed::usage("there is no home folder for a ledger: name a file with --ledger"))
     }
 
+    /// Opens an existing ledger, also one that cannot be written.
+    pub(crate) fn read(&self) -> Result<Ledger, Failed> {
+        read(&self.existing()?).map_err(Failed::usage)
+    }
+
     /// Opens an existing ledger.
     pub(crate) fn open(&self) -> Result<Ledger, Failed> {
+        Ledger::open(self.existing()?, Settings::default()).map_err(Failed::usage)
+    }
+
+    fn existing(&self) -> Result<PathBuf, Failed> {
         let path = self.path()?;
         if !path.exists() {
             return Err(Failed::usage(format!(
@@ -73,7 +82,7 @@ impl Place {
                 path.display()
             )));
         }
-        Ledger::open(path, Settings::default()).map_err(Failed::usage)
+        Ok(path)
     }
 
     /// Opens a ledger, or creates it.
@@ -87,6 +96,14 @@ impl Place {
         }
         Ledger::open(path, Settings::default()).map_err(Failed::usage)
     }
+}
+
+/// Opens a ledger to read it, as it is if it cannot be written.
+pub(crate) fn read(path: &Path) -> Result<Ledger, Error> {
+    Ledger::open(path, Settings::default()).or_else(|error| match error {
+        Error::File { .. } => Ledger::view(path),
+        error => Err(error),
+    })
 }
 
 fn of_environment() -> Option<PathBuf> {

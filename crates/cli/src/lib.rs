@@ -160,6 +160,7 @@ pub fn run() -> ExitCode {
 /// }
 /// ```
 pub fn run_with(providers: Providers, commands: impl IntoIterator<Item = Subcommand>) -> ExitCode {
+    formwork::http::keep_secrets();
     #[cfg(feature = "local")]
     formwork_local::settle_threads();
     let lower_help = commands::lower::after_help(providers.dialects());
@@ -217,6 +218,7 @@ pub fn run_with(providers: Providers, commands: impl IntoIterator<Item = Subcomm
 /// }
 /// ```
 pub fn run_shapes() -> ExitCode {
+    formwork::http::keep_secrets();
     #[cfg(feature = "local")]
     formwork_local::settle_threads();
     exit::code(commands::shape::runner(&Providers::builtin()))

@@ -1,4 +1,4 @@
-//! The `[redaction]` of the configuration, for all that the command writes beside its answers.
+//! The `[redaction]` of the configuration and its secrets, for all that the command writes beside its answers.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,9 @@ pub(crate) fn keep(redaction: &Redaction) -> bool {
     REDACTION.set(redaction.clone()).is_ok()
 }
 
-/// Returns a text without the matches of `[redaction]`.
+/// Returns a text without the secrets that this process sends, and without the matches of `[redaction]`.
 pub(crate) fn redacted(text: &str) -> String {
-    REDACTION.get().map_or_else(|| text.to_owned(), |redaction| redaction.text(text).into_owned())
+    // Secrets first: a pattern that matches a part of one would hide the rest.
+    let text = formwork::http::redact(text);
+    REDACTION.get().map_or_else(|| text.clone(), |redaction| redaction.text(&text).into_owned())
 }

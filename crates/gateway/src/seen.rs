@@ -265,6 +265,10 @@ impl Seen {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner).asked.clone()
     }
 
+    pub(crate) const fn method(&self) -> &'static str {
+        self.method
+    }
+
     pub(crate) fn path(&self) -> &str {
         &self.path
     }

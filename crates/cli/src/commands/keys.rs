@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
             show(&key, &secret, args.json)?;
         }
         Action::List => {
-            let keys = args.place.open()?.keys().map_err(failed)?;
+            let keys = args.place.read()?.keys().map_err(failed)?;
             if keys.is_empty() && !args.json {
                 say!("the ledger has no keys: `formwork keys add NAME` adds one");
             }

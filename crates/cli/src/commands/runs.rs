@@ -224,7 +224,10 @@ impl Filter {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
-    let ledger = args.place.open()?;
+    let ledger = match &args.action {
+        Action::Prune { .. } | Action::Feedback { .. } => args.place.open()?,
+        _ => args.place.read()?,
+    };
     match &args.action {
         Action::List { filter, limit, before } => {
             let query = RunQuery { limit: usize::from(*limit), before: *before, ..filter.query(&ledger)? };

@@ -8,7 +8,7 @@ use formwork_core::Time;
 use formwork_ledger::{Ledger, Prune, Settings};
 
 use crate::exit::{Failed, Status};
-use crate::ledger::{dollars, duration, failed, now};
+use crate::ledger::{dollars, duration, failed, now, read};
 use crate::{configuration, output};
 
 const AFTER_HELP: &str = "\
@@ -82,7 +82,11 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     let path = path.ok_or_else(|| {
         Failed::usage("there is no store yet: `formwork batch run` makes one; or name a file with --store")
     })?;
-    let ledger = Ledger::open(&path, Settings::default()).map_err(failed)?;
+    let ledger = match args.action {
+        Action::Prune { dry_run: false, .. } => Ledger::open(&path, Settings::default()),
+        _ => read(&path),
+    };
+    let ledger = ledger.map_err(failed)?;
     match args.action {
         Action::Show => {
             let found = ledger.answers(Time(0)).map_err(failed)?;

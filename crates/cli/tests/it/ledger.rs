@@ -26,6 +26,36 @@ fn keys(ledger: &str, args: &[&str]) -> Ran {
     formwork(&[&["keys"], args, &["--ledger", ledger]].concat(), "")
 }
 
+/// As on a read-only file system, and on a full disk.
+#[test]
+fn a_ledger_that_cannot_be_written_is_read() {
+    let server = server(&[r#"{"name": "Maria"}"#]);
+    let (config, ledger) = (temporary("ledger-read.toml", of(&server)), fresh("read.db"));
+    let args = ["extract", "-s", "name", "Maria", "--config", &config, "--ledger", &ledger];
+    assert_eq!(formwork(&args, "").code, 0);
+    assert_eq!(keys(&ledger, &["add", "alice"]).code, 0);
+    let beside = std::path::PathBuf::from(format!("{ledger}-shm"));
+    let _ = std::fs::remove_dir(&beside);
+    std::fs::create_dir(&beside).unwrap();
+    let run = runs(&ledger, &["list", "--json"]).rows()[0]["id"].as_str().unwrap().to_owned();
+    let before = std::fs::read(&ledger).unwrap();
+    for (args, code) in [
+        (&["runs", "list", "--ledger"][..], 0),
+        (&["runs", "show", &run, "--ledger"], 0),
+        (&["runs", "export", "--ledger"], 0),
+        (&["keys", "list", "--ledger"], 0),
+        (&["store", "show", "--store"], 0),
+        (&["store", "prune", "--older-than", "1d", "--dry-run", "--store"], 0),
+        (&["runs", "prune", "--older-than", "1d", "--ledger"], 2),
+        (&["keys", "revoke", "alice", "--ledger"], 2),
+    ] {
+        let ran = formwork(&[args, &[&ledger]].concat(), "");
+        assert_eq!((ran.code, ran.stdout.is_empty()), (code, code > 0), "{args:?}: {}", ran.stderr);
+    }
+    assert!(std::fs::read(&ledger).unwrap() == before, "the file is as it was");
+    std::fs::remove_dir(&beside).unwrap();
+}
+
 /// A run counts as unsure by a value that its text does not state, and `show` counts the values by their support.
 #[test]
 fn unsure_runs_are_those_with_values_that_were_not_found() {

@@ -250,9 +250,9 @@ impl Telemetry {
         provider: impl Fn(&str) -> &'static str,
     ) {
         let is_error = matches!(run.outcome, RunOutcome::Failed(_));
-        let operation = operation(&run.source);
-        let mut labels = vec![KeyValue::new(OPERATION, operation)];
-        labels.extend((!run.model.is_empty()).then(|| KeyValue::new(ANSWERED, run.model.clone())));
+        let operation = operation("POST", &run.source);
+        let mut labels = Vec::from_iter(operation.clone());
+        labels.extend(run.calls.iter().rev().find_map(answered));
         labels.extend(is_error.then(|| KeyValue::new(ERROR, run.outcome.name())));
         self.0.requests.record(run.ended.since(run.started).as_secs_f64(), &labels);
         let mut attributes = labels.clone();
@@ -273,46 +273,46 @@ impl Telemetry {
                 attributes.push(KeyValue::new("formwork.time_to_first_token", first.as_secs_f64()));
             }
         }
-        let mut span = self.server(&run.source, attributes, (run.started, is_error), trace);
+        let name = format!("POST {}", run.source);
+        let mut span = self.server(name, attributes, (run.started, is_error), trace);
         let own = Context::new().with_remote_span_context(span.span_context().clone());
         for call in &run.calls {
-            self.call(&own, operation, call, provider(&call.target));
+            self.call(&own, operation.as_ref(), call, provider(&call.target));
         }
         span.end_with_timestamp(system(run.ended));
     }
 
     /// Notes a request that came to no run, such as one without a valid key.
     pub(crate) fn refused(&self, seen: &Seen, status: u16) {
-        let labels = [
-            KeyValue::new(OPERATION, operation(seen.path())),
-            KeyValue::new(ERROR, status.to_string()),
-            KeyValue::new("http.response.status_code", i64::from(status)),
-        ];
         let ended = now();
         let is_error = status >= 400;
-        let labels = if is_error { &labels[..] } else { &labels[..1] };
-        self.0.requests.record(ended.since(seen.started()).as_secs_f64(), labels);
-        let mut attributes = labels.to_vec();
+        let mut attributes = Vec::from_iter(operation(seen.method(), seen.path()));
+        if is_error {
+            attributes.push(KeyValue::new(ERROR, status.to_string()));
+            attributes.push(KeyValue::new("http.response.status_code", i64::from(status)));
+        }
+        self.0.requests.record(ended.since(seen.started()).as_secs_f64(), &attributes);
         attributes.extend([
             KeyValue::new("url.path", seen.path().to_owned()),
             KeyValue::new("formwork.run", seen.run.to_string()),
             KeyValue::new(REQUEST, seen.request.as_str().to_owned()),
         ]);
-        let mut span = self.server(seen.path(), attributes, (seen.started(), is_error), seen.trace());
+        let name = format!("{} {}", seen.method(), seen.path());
+        let mut span = self.server(name, attributes, (seen.started(), is_error), seen.trace());
         span.end_with_timestamp(system(ended));
     }
 
     /// Starts the span of a request.
     fn server(
         &self,
-        path: &str,
+        name: String,
         attributes: Vec<KeyValue>,
         (started, is_error): (Time, bool),
         trace: &HeaderMap,
     ) -> Span {
         let parent =
             TraceContextPropagator::new().extract_with_context(&Context::new(), &HeaderExtractor(trace));
-        let span = SpanBuilder::from_name(format!("POST {path}")).with_kind(SpanKind::Server);
+        let span = SpanBuilder::from_name(name).with_kind(SpanKind::Server);
         self.span(span.with_attributes(attributes), started, is_error, &parent)
     }
 
@@ -326,24 +326,28 @@ impl Telemetry {
     }
 
     /// Exports the span of a call, and adds the call to the metrics.
-    fn call(&self, parent: &Context, operation: &'static str, call: &StoredCall, provider: &'static str) {
-        let labels = [
-            KeyValue::new(OPERATION, operation),
-            KeyValue::new(PROVIDER, provider),
-            KeyValue::new(MODEL, call.model.clone()),
-        ];
+    fn call(
+        &self,
+        parent: &Context,
+        operation: Option<&KeyValue>,
+        call: &StoredCall,
+        provider: &'static str,
+    ) {
+        let labels = [KeyValue::new(PROVIDER, provider), KeyValue::new(MODEL, call.model.clone())];
         let error = (call.class != "accepted").then(|| KeyValue::new(ERROR, call.class.to_string()));
-        let with = |more: Option<KeyValue>| labels.iter().cloned().chain(more).collect::<Vec<_>>();
+        let with = |more| operation.into_iter().chain(&labels).cloned().chain(more).collect::<Vec<_>>();
         let seconds = call.ended.since(call.started).as_secs_f64();
         self.0.duration.record(seconds, &with(error.clone()));
-        for (kind, tokens) in [("input", call.usage.input_tokens), ("output", call.usage.output_tokens)] {
+        // A call without usage, such as one that failed, is no call of 0 tokens.
+        let tokens = [("input", call.usage.input_tokens), ("output", call.usage.output_tokens)];
+        for (kind, tokens) in tokens.into_iter().filter(|_| call.usage != Usage::default()) {
             self.0.usage.record(tokens, &with(Some(KeyValue::new(TOKEN_TYPE, kind))));
         }
 
         let is_error = error.is_some();
         let mut attributes = with(error);
         attributes.extend(used(call.usage, call.micro_usd));
-        attributes.extend(call.answered.clone().map(|model| KeyValue::new(ANSWERED, model)));
+        attributes.extend(answered(call));
         attributes.extend(
             call.finish
                 .clone()
@@ -399,14 +403,22 @@ fn over<B: WithExportConfig + WithHttpConfig>(exporter: B, client: Client, timeo
     exporter.with_protocol(Protocol::HttpBinary).with_timeout(timeout)
 }
 
-/// Returns the name of the operation of a resource.
-fn operation(path: &str) -> &'static str {
-    match path {
+/// Returns the attribute of the operation of a request; `None` for a request that calls no model.
+fn operation(method: &str, path: &str) -> Option<KeyValue> {
+    let name = match path {
+        _ if method != "POST" => return None,
         "/v1/embeddings" | "/api/embed" | "/api/embeddings" => "embeddings",
         "/api/generate" => "text_completion",
         "/v1/messages/count_tokens" => "count_tokens",
-        _ => "chat",
-    }
+        "/v1/chat/completions" | "/v1/responses" | "/v1/messages" | "/v1/extract" | "/api/chat" => "chat",
+        _ => return None,
+    };
+    Some(KeyValue::new(OPERATION, name))
+}
+
+/// Returns the attribute of the model that answered a call, as the provider names it; `None` if it is not known.
+fn answered(call: &StoredCall) -> Option<KeyValue> {
+    call.answered.clone().map(|model| KeyValue::new(ANSWERED, model))
 }
 
 /// Returns the attributes of tokens by kind, and of the cost, if it is known.

@@ -115,6 +115,7 @@ fn runs_and_their_calls_are_spans_of_the_callers_trace_and_calls_are_metrics() {
         let has = |key: &str, value: &str| has(&call.attributes, key, value);
         assert!(has("gen_ai.operation.name", "chat") && has("gen_ai.provider.name", "openai"), "{call:?}");
         assert_eq!(failed(call), has("error.type", "invalid"), "{call:?}");
+        assert!(has("gen_ai.request.model", "m-1") && has("gen_ai.response.model", "m-1-2026"), "{call:?}");
         assert!(call.start_time_unix_nano <= call.end_time_unix_nano);
         assert!(call.start_time_unix_nano >= run.start_time_unix_nano);
         assert!(call.end_time_unix_nano <= run.end_time_unix_nano);
@@ -205,7 +206,7 @@ fn spans_of_refused_and_passed_requests_follow_the_conventions() {
     for (key, value) in [
         ("gen_ai.operation.name", "chat"),
         ("gen_ai.request.model", "default"),
-        ("gen_ai.response.model", "m-1"),
+        ("gen_ai.response.model", "m-1-2026"),
         ("gen_ai.usage.reasoning.output_tokens", "1"),
         ("formwork.request", "order-7"),
     ] {
@@ -218,4 +219,48 @@ fn spans_of_refused_and_passed_requests_follow_the_conventions() {
     assert!(format!("{finish:?}").contains("length"), "{finish:?}");
     let count = |name| points(&received, name).iter().map(|point| point.count).sum::<u64>();
     assert_eq!((count("gen_ai.server.request.duration"), count("gen_ai.server.time_to_first_token")), (2, 1));
+}
+
+#[test]
+fn attributes_name_only_models_operations_and_tokens_that_there_were() {
+    let collector = Server::start([Reply::status(200)]).unwrap();
+    let server = Server::start([Reply::status(400), completion(r#"{"age": 34}"#)]).unwrap();
+    let telemetry = telemetry(&collector.url()).build().unwrap();
+    let gate = Gate::start(targets(&openai(&server.url())).with_telemetry(telemetry));
+    let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}]});
+    let extract = json!({"input": "Maria, 34", "schema": schema()});
+    assert_ne!(gate.post("/v1/chat/completions", &[], &body).status, 200);
+    assert_eq!(gate.post("/v1/extract", &[], &extract).status, 200);
+    assert_eq!(gate.get("/v1/models").status, 200);
+    assert_eq!(gate.get("/v1/models/none").status, 404);
+    assert_eq!(gate.post("/api/show", &[], &json!({"model": "none"})).status, 404);
+    gate.join();
+    let received = collector.received();
+    let spans = spans(&received);
+    for (name, operation, model) in [
+        ("POST /v1/chat/completions", true, false),
+        ("POST /v1/extract", true, true),
+        ("GET /v1/models", false, false),
+        ("GET /v1/models/none", false, false),
+        ("POST /api/show", false, false),
+    ] {
+        let span =
+            spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("{name}: {spans:#?}"));
+        let names = |key: &str| span.attributes.iter().any(|own| own.key == key);
+        assert_eq!(
+            (names("gen_ai.operation.name"), has(&span.attributes, "gen_ai.response.model", "m-1-2026")),
+            (operation, model),
+            "{span:#?}"
+        );
+        assert_eq!(names("gen_ai.response.model"), model, "{span:#?}");
+    }
+    let labels = points(&received, "gen_ai.server.request.duration");
+    let named =
+        labels.iter().filter(|point| point.attributes.iter().any(|own| own.key == "gen_ai.response.model"));
+    assert_eq!(named.count(), 1, "{labels:#?}");
+    // The failed call is a call without tokens.
+    let calls =
+        points(&received, "gen_ai.client.operation.duration").iter().map(|point| point.count).sum::<u64>();
+    let tokens: Vec<_> = points(&received, "gen_ai.client.token.usage");
+    assert_eq!((calls, tokens.iter().map(|point| point.count).collect::<Vec<_>>()), (2, vec![1, 1]));
 }

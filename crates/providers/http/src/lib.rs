@@ -84,5 +84,6 @@ pub use error::ConfigError;
 pub use google::GoogleCredentials;
 pub use key::Key;
 pub use key_source::KeySource;
+pub use secrets::{keep_secrets, redact};
 pub use trace::with_trace;
 pub use transport::HttpTransport;

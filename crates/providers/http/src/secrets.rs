@@ -1,4 +1,4 @@
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -13,21 +13,55 @@ const REDACTED: &str = "[redacted]";
 /// The minimum length of a part of a secret that is recognised, in bytes: shorter parts occur in ordinary words.
 const MIN_PART: usize = 8;
 
+/// The secrets of this process, once [`keep_secrets`] was called.
+static KEPT: OnceLock<RwLock<Secrets>> = OnceLock::new();
+
+/// Keeps all secrets that transports of this process have from now on, for [`redact`]: keys, secret headers, passwords of proxies, and
+/// the tokens of credentials. They stay in memory until the process ends. A program calls it before it creates its transports.
+pub fn keep_secrets() {
+    KEPT.get_or_init(RwLock::default);
+}
+
+/// Returns a text without the secrets that were kept since [`keep_secrets`], in any of the encodings that messages have them in.
+///
+/// ```
+/// use formwork_http::{HttpTransport, Key};
+/// use formwork_wire::Auth;
+///
+/// formwork_http::keep_secrets();
+/// let key = Key::new("the vault", "0123-4567-89ab-cdef".to_owned())?;
+/// let _transport = HttpTransport::new("https://api.example.com/v1")?.with_key(Auth::BEARER, key)?;
+/// assert_eq!(formwork_http::redact("the key 0123-4567-89ab-cdef"), "the key [redacted]");
+/// # Ok::<(), formwork_http::ConfigError>(())
+/// ```
+pub fn redact(text: &str) -> String {
+    match KEPT.get() {
+        Some(kept) => kept.read().unwrap_or_else(PoisonError::into_inner).redact(text),
+        None => text.to_owned(),
+    }
+}
+
 /// The secrets of a transport, which no message may contain.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets(Vec<SecretString>);
 
 impl Secrets {
     pub(crate) fn add(&mut self, secret: &str) {
+        if let Some(kept) = KEPT.get() {
+            kept.write().unwrap_or_else(PoisonError::into_inner).insert(secret);
+        }
+        self.insert(secret);
+    }
+
+    fn insert(&mut self, secret: &str) {
         // A shorter key, such as `none` for a server on this machine, is no secret and occurs in ordinary words.
         if secret.len() < MIN_PART {
             return;
         }
-        self.0.push(secret.into());
         // Servers' messages are quoted, which escapes quotation marks and backslashes.
         let quoted = format!("{secret:?}");
         let escaped = quoted.trim_start_matches('"').strip_suffix('"').unwrap_or(&quoted);
-        let mut forms = vec![escaped.to_owned()];
+        let mut forms = vec![secret.to_owned(), escaped.to_owned()];
         for reserved in [RESERVED, IN_PATHS] {
             let percent = utf8_percent_encode(secret, reserved).to_string();
             forms.extend([with_small_digits(&percent), percent]);
@@ -35,7 +69,7 @@ impl Secrets {
         // Within a longer text in base64, such as `user:KEY`, a secret has one of three forms.
         forms.extend((0..3).flat_map(|before| base64(secret, before)));
         for form in forms {
-            if form != secret && !self.0.iter().any(|known| known.expose_secret() == form) {
+            if !self.0.iter().any(|known| known.expose_secret() == form) {
                 self.0.push(form.into());
             }
         }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::core::Core;
 use crate::queue::Task;
 use crate::recover::recover;
-use crate::store::{LEDGER, Store};
+use crate::store::{LEDGER, Store, free_bytes};
 use crate::task::{Committed, Job, block_on, job};
 use crate::{Error, Health, RunRecord, Settings, Unwritten, usd, writer};
 
@@ -58,7 +58,8 @@ impl Ledger {
         Self::start(store, settings, Some(path.to_owned()))
     }
 
-    /// Opens a ledger to read it. The file is not changed, and everything that is recorded is lost.
+    /// Opens a ledger to read it. The file is not changed, and everything that is recorded is lost. The file and its folder may be
+    /// read-only, and their disk full.
     ///
     /// # Errors
     /// The errors of [`Ledger::open`], also for a file that does not exist or is of an older version.
@@ -130,13 +131,7 @@ impl Ledger {
 
     /// Returns the number of bytes that are free on the disk of the file; `None` in memory, and where the system does not tell.
     pub fn free_bytes(&self) -> Option<u64> {
-        #[cfg(unix)]
-        {
-            let disk = rustix::fs::statvfs(self.0.core.place()?).ok()?;
-            Some(disk.f_bavail.saturating_mul(disk.f_frsize))
-        }
-        #[cfg(not(unix))]
-        None
+        free_bytes(self.0.core.place()?)
     }
 
     /// Writes the queue and ends the writer, also for other handles. Runs that are recorded afterwards are counted as

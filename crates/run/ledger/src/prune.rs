@@ -72,7 +72,9 @@ pub struct Answers {
 }
 
 impl Ledger {
-    /// Deletes old data in transactions of a thousand runs, and returns the space to the file system.
+    /// Deletes old data in transactions of a thousand runs, and returns the space to the file system. Deleted texts are overwritten in
+    /// the file, and its write-ahead log is emptied. If other connections read for more than five seconds, the log still has them, which
+    /// is logged.
     ///
     /// # Errors
     /// [`Error::Storage`]; data that were deleted before stay deleted.
@@ -102,7 +104,24 @@ impl Ledger {
                 connection.prepare_cached(sql)?.execute([before, PRUNED])
             })?;
         }
+        if pruned != Pruned::default() {
+            self.empty_log()?;
+        }
         Ok(pruned)
+    }
+
+    /// Empties the write-ahead log, which has pages with the texts that were deleted.
+    fn empty_log(&self) -> Result<(), Error> {
+        let writer = self.core().store.writer();
+        let is_busy = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        if is_busy.map_err(|error| Error::on(&writer, &error, true))? {
+            let path = self.core().path_text();
+            tracing::warn!(
+                path,
+                "others read the ledger: its file `-wal` has the deleted texts until they have closed it"
+            );
+        }
+        Ok(())
     }
 
     /// Counts the answers of batches, and those that were asked for before a time.

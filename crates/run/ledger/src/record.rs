@@ -375,6 +375,7 @@ impl From<&CallRecord> for StoredCall {
                 .collect(),
             left_out: failure.map_or(0, |failure| failure.left_out() as u64),
             finish: call.finish.as_ref().map(|finish| name(finish).into_owned()),
+            answered: call.model.clone(),
             answer: (!call.text.is_empty()).then(|| call.text.to_string()),
             ..Self::new(&call.target, &call.target, call.started, call.ended)
         }

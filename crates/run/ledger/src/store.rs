@@ -46,6 +46,10 @@ const STEPS: [&str; 14] = [
     include_str!("schema/0014_spend.sql"),
 ];
 
+/// The flags of a connection that only reads.
+const READING: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI).union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
 /// The time for which a connection waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -157,13 +161,11 @@ impl Store {
         let origin = Origin::of(path);
         let wrong = |error: rusqlite::Error| {
             let copy = has_writes.then_some("; copy the folder to a place where it can be written");
-            let hint = fix(&error).or(copy).unwrap_or_default();
+            let hint = fix(&error, path).or(copy).unwrap_or_default();
             Error::File { path: path.to_owned(), message: format!("{error}{hint}") }
         };
-        let flags =
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connect = || {
-            let file = Connection::open_with_flags(uri, flags)?;
+            let file = Connection::open_with_flags(uri, READING)?;
             file.busy_timeout(PATIENCE)?;
             functions(&file)?;
             Ok(file)
@@ -192,9 +194,20 @@ impl Store {
         Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), is_read_only: true, origin })
     }
 
-    /// Opens a file of the newest format that is never written by this process, and may be by another one.
+    /// Opens a file of the newest format that is never written by this process, and may be by another one. Where SQLite can make no
+    /// files beside it, it is read as [`open_read_only`](Self::open_read_only) does.
     pub(crate) fn view(path: &Path, format: &Format) -> Result<Self, Error> {
-        Self::reading(path, &address(path, "mode=ro"), true, format)
+        let address = address(path, "mode=ro");
+        let opened = Connection::open_with_flags(&address, READING).and_then(|file| {
+            file.busy_timeout(PATIENCE)?;
+            file.query_row("PRAGMA user_version", [], |_| Ok(()))
+        });
+        match opened.err().and_then(|error| error.sqlite_error_code()) {
+            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => {
+                Self::open_read_only(path, format)
+            }
+            _ => Self::reading(path, &address, true, format),
+        }
     }
 
     pub(crate) fn in_memory() -> Result<Self, Error> {
@@ -243,19 +256,40 @@ fn address(path: &Path, parameters: &str) -> String {
 /// Returns the conversion of SQLite's errors with a file.
 fn in_file(path: &Path) -> impl Fn(rusqlite::Error) -> Error + Copy {
     |error| {
-        let fix = fix(&error).unwrap_or_default();
+        let fix = fix(&error, path).unwrap_or_default();
         Error::File { path: path.to_owned(), message: format!("{error}{fix}") }
     }
 }
 
 /// Returns what helps against an error of a file that is opened.
-fn fix(error: &rusqlite::Error) -> Option<&'static str> {
+fn fix(error: &rusqlite::Error, path: &Path) -> Option<&'static str> {
     match error.sqlite_error_code()? {
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
             Some(": restore a backup of it, or move it away together with its files `-wal` and `-shm`")
         }
         ErrorCode::DatabaseBusy => Some(": another process holds it; try again when that has ended"),
+        // The files beside it that SQLite cannot make are no writes that fail for a full disk.
+        ErrorCode::SystemIoFailure if free_bytes(path).is_some_and(|free| free < BESIDE) => {
+            Some(": the disk is full; make room on it")
+        }
         _ => None,
+    }
+}
+
+/// The bytes of the smallest file that SQLite makes beside another one.
+const BESIDE: u64 = 32 << 10;
+
+/// Returns the number of bytes that are free on the disk of a file; `None` where the system does not tell.
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let disk = rustix::fs::statvfs(path).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        _ = path;
+        None
     }
 }
 
@@ -341,6 +375,8 @@ fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
+        // Deleted texts are overwritten.
+        connection.pragma_update(None, "secure_delete", true)?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(())
     })()
@@ -396,6 +432,28 @@ mod tests {
         std::fs::write(&empty, "").unwrap();
         let error = Store::open_read_only(&empty, &FORMAT).map(drop).unwrap_err().to_string();
         assert!(error.ends_with("is not a ledger of formwork: it is empty"), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_error_of_a_full_disk_says_so() {
+        let code = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+        let folder = tempfile::tempdir().unwrap();
+        // `/proc` has no free space.
+        let full = Path::new("/proc/version");
+        for (path, error, says) in [
+            (full, code(rusqlite::ffi::SQLITE_IOERR), Some("disk is full")),
+            (full, code(rusqlite::ffi::SQLITE_BUSY), Some("another process")),
+            (full, code(rusqlite::ffi::SQLITE_PERM), None),
+            (folder.path(), code(rusqlite::ffi::SQLITE_IOERR), None),
+        ] {
+            let found = fix(&error, path);
+            assert_eq!(
+                found.is_some_and(|fix| fix.contains(says.unwrap_or(fix))),
+                says.is_some(),
+                "{error}: {found:?}"
+            );
+        }
     }
 
     #[test]

@@ -218,6 +218,58 @@ fn pruning_gives_the_space_back_to_the_file_system() {
 }
 
 #[test]
+fn a_pruned_text_is_in_no_file_of_the_ledger() {
+    const SECRET: &str = "Maria Lindqvist";
+    let all = Some(Time(u64::MAX));
+    for (prune, deletes_runs) in
+        [(Prune { runs: all, ..Prune::default() }, true), (Prune { bodies: all, ..Prune::default() }, false)]
+    {
+        for (runs, length) in [(1, 1), (40, 1), (3, 900), (30, 40_000)] {
+            let folder = tempfile::tempdir().unwrap();
+            let settings = Settings { bodies: true, ..Settings::default() };
+            let ledger = Ledger::open(folder.path().join("ledger.db"), settings).unwrap();
+            for _ in 0..runs {
+                let mut run = retried(NOW);
+                run.message = deletes_runs.then(|| SECRET.to_owned());
+                run.request = Some(SECRET.repeat(length));
+                run.calls[1].answer = Some(format!("{} {SECRET}", "x".repeat(length)));
+                ledger.record(run);
+            }
+            ledger.flush_blocking().unwrap();
+            let files = || {
+                let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+                let has = |path: &std::path::PathBuf| {
+                    fs::read(path).unwrap().windows(SECRET.len()).any(|text| text == SECRET.as_bytes())
+                };
+                files.filter(has).collect::<Vec<_>>()
+            };
+            assert!(!files().is_empty());
+            ledger.prune(prune).unwrap();
+            assert_eq!(files(), [""; 0].map(std::path::PathBuf::from), "{runs} runs, {length} times");
+        }
+    }
+}
+
+#[test]
+fn a_ledger_is_read_where_sqlite_can_make_no_files_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = open(&path).unwrap();
+    ledger.record(retried(NOW));
+    drop(ledger);
+    // As on a read-only file system, and on a full disk.
+    fs::create_dir(folder.path().join("ledger.db-shm")).unwrap();
+    assert!(matches!(open(&path), Err(Error::File { .. })));
+    let state = || (fs::read(&path).unwrap(), fs::read_dir(folder.path()).unwrap().count());
+    let before = state();
+    let ledger = Ledger::view(&path).unwrap();
+    assert_eq!(ledger.runs(&RunQuery::default()).unwrap().runs.len(), 1);
+    ledger.record(retried(NOW));
+    drop(ledger);
+    assert!(before == state(), "the folder is as it was");
+}
+
+#[test]
 fn an_error_of_a_file_that_cannot_be_opened_says_what_helps() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
