@@ -147,6 +147,9 @@ impl InProcess {
 
     async fn process(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {
         let (extractor, clock) = (&self.extractor, self.clock);
+        if store.reuse(&row, extractor.plan().contract()).await? {
+            return Ok(Outcome::Finished(false));
+        }
         let OpenRow { number, input, state, .. } = row;
         let mut state = state.unwrap_or_default();
         let now = clock.now();

@@ -218,7 +218,9 @@ fn work(
             reopen(&batch)?;
         }
         let plan = Arc::clone(extractor.plan());
-        let satisfies = |value: &Value| plan.contract().judge(value, &Context::EMPTY).is_accepted();
+        let satisfies = |value: &Value, source: &str| {
+            plan.contract().judge(value, &Context { source, ..Context::EMPTY }).is_accepted()
+        };
         let question = Question::of(&extractor).with_sample(settings.sample).with_models(models);
         contract::ask(&mut batch, question, new.as_ref(), satisfies)?;
         let batch = Arc::new(limited(batch, args, &settings)?);
