@@ -261,7 +261,8 @@ fn stored_values_are_judged_with_the_text_of_their_row_and_as_answers_to_their_i
     let config = config(&server);
     let store = folder().join("grounded-store.db").display().to_string();
     drop(std::fs::remove_file(&store));
-    let person: Value = serde_json::from_str(&std::fs::read_to_string(example("person.schema.json")).unwrap()).unwrap();
+    let person: Value =
+        serde_json::from_str(&std::fs::read_to_string(example("person.schema.json")).unwrap()).unwrap();
     let contract = |name: &str, maximum: u32, instructions: &str| {
         let mut schema = person.clone();
         schema["properties"]["age"]["maximum"] = maximum.into();
@@ -286,6 +287,30 @@ fn stored_values_are_judged_with_the_text_of_their_row_and_as_answers_to_their_i
     let found = "0 values satisfy it, 0 stored ones return, 0 violate it, 2 answer other instructions or examples; 2 rows";
     assert!(says.contains(found) && says.contains("add --yes to set 2 values aside"), "{says}");
     assert_eq!(run(&mine, &third, &["--new-contract", "--yes"]).1, 4);
+}
+
+#[test]
+fn both_costs_of_a_status_leave_out_the_rows_that_are_no_rows() {
+    for (good, bad, limit) in [(4, 0, "2"), (4, 4, "2"), (4, 9, "3")] {
+        let server = chat(&[MARIA; 4]);
+        let (out, person) = (out("both-costs"), example("person.schema.json"));
+        let rows: String = (0..good)
+            .map(|nth| format!("{}\n", json!({"id": nth, "input": format!("Maria {nth}")})))
+            .collect();
+        let input = temporary("batch-both-costs.jsonl", rows + &"nonsense\n".repeat(bad));
+        let run = ["run", &*input, "-c", &person, "-o", &out, "--limit", limit];
+        let ran = work(&run, &config(&server));
+        assert_eq!(server.received().len().to_string(), limit, "{}", ran.stderr);
+        let numbers = batch(&["status", &out, "--json"]).rows().swap_remove(0);
+        let cost = |path: &str| numbers.pointer(path).and_then(Value::as_f64).unwrap();
+        let expected = cost("/cost_usd") * 4.0 / limit.parse::<f64>().unwrap();
+        for path in ["/expected_cost_usd", "/estimate/expected"] {
+            assert!(
+                cost(path) > 0.0 && (cost(path) / expected - 1.0).abs() < 1e-6,
+                "{path} of {bad}: {numbers}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -169,6 +169,9 @@ impl InProcess {
         if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(error);
         }
+        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Cancelled) {
+            store.drop_call(number, true).await?;
+        }
         let result = result.map(Accepted::from).map_err(RunError::from);
         settle(store.as_ref(), number, history, deferred, result, &turn, now).await
     }

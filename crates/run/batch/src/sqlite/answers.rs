@@ -12,8 +12,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::stored::is_of;
-use super::tables::{Asked, int};
+use super::tables::{Asked, int, is_of};
 use crate::question::Question;
 use crate::{BatchError, RowEnd};
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
-use super::tables::{self, Asked, int, nat};
+use super::tables::{self, Asked, int, is_of, keeps, nat};
 use super::{Batch, import, parts};
 use crate::question::Question;
 use crate::{BadRow, BatchError, Control, Row};
@@ -227,26 +227,6 @@ impl Batch {
         self.rejected.store(progress.rejected, Ordering::Relaxed);
         Ok(())
     }
-}
-
-/// Returns whether an answer to the same instructions and examples is one to this question.
-pub(super) fn is_of(question: &Question, row: &rusqlite::Row<'_>) -> rusqlite::Result<bool> {
-    Ok(row.get_ref("sampling")?.as_str()? == question.sampling
-        && row.get::<_, u32>("sample")? == question.sample
-        && question.asks(row.get_ref("target")?.as_str()?))
-}
-
-/// Returns whether a stored value satisfies the contract with this digest: it was made under it, or `satisfies` returns so.
-pub(super) fn keeps(
-    row: &rusqlite::Row<'_>,
-    contract: &str,
-    satisfies: impl Fn(&Value) -> bool,
-) -> rusqlite::Result<bool> {
-    if row.get_ref("contract")?.as_str()? == contract {
-        return Ok(true);
-    }
-    let line: Option<Value> = serde_json::from_str(row.get_ref("line")?.as_str()?).ok();
-    Ok(line.as_ref().and_then(|line| line.get("value")).is_some_and(satisfies))
 }
 
 /// Takes the results of the rows in `again` away; returns the number of rows.

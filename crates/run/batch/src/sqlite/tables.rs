@@ -6,7 +6,6 @@ use formwork_core::{CallRecord, Time, Usage};
 use rusqlite::{Connection, OptionalExtension as _, Params, Statement, params};
 use serde_json::Value;
 
-use super::stored::{is_of, keeps};
 use crate::question::{Question, digest};
 use crate::{Progress, RowEnd, RowState};
 
@@ -332,6 +331,26 @@ pub(super) fn add_reason(file: &Connection, reason: &str, rows: u64) -> rusqlite
     )?
     .execute(params![reason, int(rows)])
     .map(|_| ())
+}
+
+/// Returns whether an answer to the same instructions and examples is one to this question.
+pub(super) fn is_of(question: &Question, row: &rusqlite::Row<'_>) -> rusqlite::Result<bool> {
+    Ok(row.get_ref("sampling")?.as_str()? == question.sampling
+        && row.get::<_, u32>("sample")? == question.sample
+        && question.asks(row.get_ref("target")?.as_str()?))
+}
+
+/// Returns whether a stored value satisfies the contract with this digest: it was made under it, or `satisfies` returns so.
+pub(super) fn keeps(
+    row: &rusqlite::Row<'_>,
+    contract: &str,
+    satisfies: impl Fn(&Value) -> bool,
+) -> rusqlite::Result<bool> {
+    if row.get_ref("contract")?.as_str()? == contract {
+        return Ok(true);
+    }
+    let line: Option<Value> = serde_json::from_str(row.get_ref("line")?.as_str()?).ok();
+    Ok(line.as_ref().and_then(|line| line.get("value")).is_some_and(satisfies))
 }
 
 /// Recounts the rows of each file of results.

@@ -65,7 +65,10 @@ async fn values_that_a_wrong_contract_set_aside_return_without_a_call() {
     // A value that answers other instructions is one to another question.
     let other = json!({"instructions": "Be brief."});
     let judged = batch.judge(&other, &question.clone().with_prompt_of(&other), |_, _| true).unwrap();
-    assert_eq!((judged.valid, judged.asked_otherwise, judged.changed() as u64), (0, judged.changed(), before.accepted));
+    assert_eq!(
+        (judged.valid, judged.asked_otherwise, judged.changed() as u64),
+        (0, judged.changed(), before.accepted)
+    );
     for wrong in [json!("a typo"), json!("another")] {
         let judged = batch.judge(&wrong, &question, |_, _| false).unwrap();
         assert_eq!((judged.valid, judged.changed() as u64), (0, batch.view().progress().unwrap().accepted));

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use formwork_batch::{Batch, Ended, Engine as _, InProcess, Question, Row, Spec, Store as _, View};
+use formwork_batch::{
+    Batch, Columns, Ended, Engine as _, InProcess, Question, Row, Spec, Store as _, View, read_rows,
+};
 use formwork_extract::{Backend, CancellationToken, Extractor};
 use serde_json::{Value, json};
 
@@ -29,6 +31,26 @@ async fn ended(batch: Batch, extractor: &Extractor<Value>, rows: usize) -> (u64,
 
 async fn finished(batch: Batch, extractor: &Extractor<Value>, question: Question) -> (u64, Vec<Value>) {
     ended(asked(batch, question), extractor, 4).await
+}
+
+/// Returns the sum of the attempts in the table of a batch, which cost 15 millionths of a dollar each, if a provider answered them.
+fn attempts(folder: &Path) -> u64 {
+    let path = folder.with_extension("csv");
+    View::open(folder).unwrap().export_to(&path, false).unwrap();
+    let cell = |name: &'static str| {
+        let columns = Columns::default()
+            .with_render([name], Arc::new(move |row| Ok(row[name].as_str().unwrap().to_owned())));
+        read_rows(&path, &columns).unwrap().map(|row| row.unwrap().unwrap().input).collect::<Vec<_>>()
+    };
+    let costs = cell("cost_usd");
+    let attempts = cell("attempts");
+    assert!(
+        attempts
+            .iter()
+            .zip(&costs)
+            .all(|(attempts, cost)| (attempts == "0") == (cost.parse::<f64>().unwrap() == 0.0))
+    );
+    attempts.iter().map(|attempts| attempts.parse::<u64>().unwrap()).sum()
 }
 
 fn created(folder: &Path, name: &str, count: u64) -> Batch {
@@ -73,16 +95,23 @@ async fn a_row_whose_answer_was_paid_for_after_its_batch_began_takes_no_call() {
     // Only the rejected row is asked about again; another sample asks about all rows.
     assert_eq!(ended(second, &own, 4).await, (3, values));
     assert_eq!(ended(sample, &own, 4).await.0, 12);
+    // A table has no call for a row that made none.
+    for (name, calls) in [("first", 15), ("second", 3), ("sample", 12)] {
+        assert_eq!(attempts(&folder.path().join(name)), calls, "{name}");
+    }
 
-    for (name, texts, calls) in
-        [("equal", &["text 101", "text 102", "text 101", "text 102"][..], 2), ("other", &["text 111", "text 112"], 2)]
-    {
+    for (name, dedupe, texts, calls) in [
+        ("equal", false, &["text 101", "text 102", "text 101", "text 102"][..], 2),
+        ("dedupe", true, &["text 121", "text 121"], 1),
+        ("other", false, &["text 111", "text 112"], 2),
+    ] {
         let rows: Vec<_> = texts.iter().enumerate().map(|(nth, text)| Ok(Row::new(nth, *text))).collect();
-        let batch = Batch::create(folder.path().join(name), &spec(3), rows).unwrap();
+        let batch = Batch::create(folder.path().join(name), &Spec { dedupe, ..spec(3) }, rows).unwrap();
         let (found, values) = ended(asked(batch, question.clone()), &own, 1).await;
         assert_eq!((found, values.len()), (calls, texts.len()), "{name}");
         let numbers = values.iter().map(|line| format!("text {}", line["value"]["number"]));
         assert_eq!(numbers.collect::<Vec<_>>(), texts, "{name}");
+        assert_eq!(attempts(&folder.path().join(name)), calls, "{name}");
     }
 }
 
