@@ -205,7 +205,7 @@ fn invalid_rows_are_rejected_with_their_place_and_the_others_are_processed() {
         "batch-poison.jsonl",
         format!(
             "{{\"id\": \"a\", \"input\": \"Maria, 34\"}}\nnonsense\n{{\"id\": \"a\", \"input\": \"x\"}}\n{{\"id\": \"b\"}}\n\
-             {{\"id\": \"huge\", \"input\": \"{}\"}}\n{{\"id\": \"c\", \"input\": \"Maria, 34\"}}\n",
+             {{\"id\": \"huge\", \"input\": \"{}\"}}\n{{\"id\": \"c\", \"input\": \"Maria, 34!\"}}\n",
             "x".repeat(50 << 20)
         ),
     );
@@ -251,6 +251,66 @@ fn a_new_contract_keeps_the_values_that_satisfy_it() {
     let ran = work(&["run", &input, "-c", &young, "-o", &out, "--new-contract", "--yes"], &config);
     assert_eq!((ran.code, server.received().len()), (0, 3), "{}", ran.stderr);
     assert_eq!(ages(), [34, 17]);
+}
+
+#[test]
+fn stored_values_are_judged_with_the_text_of_their_row_and_as_answers_to_their_instructions() {
+    let server = chat(&[MARIA; 6]);
+    let text = |nth| json!({"id": nth, "input": format!("{nth}. Maria Lindqvist, 34, Lisbon")}).to_string();
+    let input = temporary("batch-grounded.jsonl", format!("{}\n{}\n", text(1), text(2)));
+    let config = config(&server);
+    let store = folder().join("grounded-store.db").display().to_string();
+    drop(std::fs::remove_file(&store));
+    let person: Value =
+        serde_json::from_str(&std::fs::read_to_string(example("person.schema.json")).unwrap()).unwrap();
+    let contract = |name: &str, maximum: u32, instructions: &str| {
+        let mut schema = person.clone();
+        schema["properties"]["age"]["maximum"] = maximum.into();
+        let rules = json!([{"rule": "grounded", "target": "$.name"}]);
+        temporary(name, json!({"schema": schema, "rules": rules, "instructions": instructions}).to_string())
+    };
+    let run = |out: &str, contract: &str, more: &[&str]| {
+        let ran = work(&[&["run", &*input, "-c", contract, "-o", out], more].concat(), &config);
+        (ran.code, server.received().len(), ran.stderr)
+    };
+    let (mine, first) = (out("grounded"), contract("grounded-1.yaml", 150, "Read."));
+    assert_eq!(run(&mine, &first, &["--store", &store]).1, 2);
+    let second = contract("grounded-2.yaml", 149, "Read.");
+    let (code, calls, says) = run(&mine, &second, &["--new-contract"]);
+    assert_eq!((code, calls), (0, 2), "{says}");
+    assert!(says.contains("2 values satisfy it, 0 stored ones return, 0 violate it; 0 rows"), "{says}");
+    assert_eq!(run(&out("grounded-other"), &first, &["--store", &store]).1, 2);
+    // Other instructions are another question, whatever the values are.
+    let third = contract("grounded-3.yaml", 149, "Read well.");
+    let (code, calls, says) = run(&mine, &third, &["--new-contract"]);
+    assert_eq!((code, calls), (2, 2), "{says}");
+    let found = "0 values satisfy it, 0 stored ones return, 0 violate it, 2 answer other instructions or examples; 2 rows";
+    assert!(says.contains(found) && says.contains("add --yes to set 2 values aside"), "{says}");
+    assert_eq!(run(&mine, &third, &["--new-contract", "--yes"]).1, 4);
+}
+
+#[test]
+fn both_costs_of_a_status_leave_out_the_rows_that_are_no_rows() {
+    for (good, bad, limit) in [(4, 0, "2"), (4, 4, "2"), (4, 9, "3")] {
+        let server = chat(&[MARIA; 4]);
+        let (out, person) = (out("both-costs"), example("person.schema.json"));
+        let rows: String = (0..good)
+            .map(|nth| format!("{}\n", json!({"id": nth, "input": format!("Maria {nth}")})))
+            .collect();
+        let input = temporary("batch-both-costs.jsonl", rows + &"nonsense\n".repeat(bad));
+        let run = ["run", &*input, "-c", &person, "-o", &out, "--limit", limit];
+        let ran = work(&run, &config(&server));
+        assert_eq!(server.received().len().to_string(), limit, "{}", ran.stderr);
+        let numbers = batch(&["status", &out, "--json"]).rows().swap_remove(0);
+        let cost = |path: &str| numbers.pointer(path).and_then(Value::as_f64).unwrap();
+        let expected = cost("/cost_usd") * 4.0 / limit.parse::<f64>().unwrap();
+        for path in ["/expected_cost_usd", "/estimate/expected"] {
+            assert!(
+                cost(path) > 0.0 && (cost(path) / expected - 1.0).abs() < 1e-6,
+                "{path} of {bad}: {numbers}"
+            );
+        }
+    }
 }
 
 #[test]

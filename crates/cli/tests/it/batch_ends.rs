@@ -80,6 +80,7 @@ fn a_second_signal_or_the_end_of_the_grace_drops_the_calls() {
         }
         errors.read_to_string(&mut line).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{line}");
+        assert!(line.contains("uncertain 2 calls") && !line.contains("in flight"), "{line}");
         // A call has 120 s.
         assert!(begun.elapsed() < Duration::from_secs(90), "{line}");
         assert_eq!(batch(&["status", &out, "--json"]).rows()[0]["open"], 3);

@@ -48,6 +48,7 @@ fn a_file_that_cannot_be_read_or_written_is_refused_before_anything_is_made() {
         (vec![&*table, "--id", "name", "--input", "body"], "batch-names.csv:1: there is no column `body`"),
         (vec![&*table, "--id", "name", "--template", "{{ title }}"], "there is no column `title`"),
         (vec![&*table, "--id", "name", "--template", "{{ title"], "--template \"{{ title\": syntax error"),
+        (vec![&*table, "--id", "name", "--template", "{{ année }}"], "digits and `_`: rename other columns"),
         (vec![&*twice], "batch-twice.csv:1: two columns are called `input`: rename one"),
         (vec![&*sheet], "this is a ZIP archive or a spreadsheet"),
         (vec![&*letters, "--id", "name"], "--id, --input and --template name columns, and a folder has none"),

@@ -182,7 +182,7 @@ fn a_batch_refuses_the_ids_and_answers_that_would_change() {
     );
     let rows: String = ["9007199254740993", FORTY, "2"]
         .iter()
-        .map(|id| format!("{{\"id\": {id}, \"input\": \"n\"}}\n"))
+        .map(|id| format!("{{\"id\": {id}, \"input\": \"n {id}\"}}\n"))
         .collect();
     let (rows, out) = (temporary("precision-rows.jsonl", rows), out("precision"));
     let config = temporary("precision-batch.toml", of(&server));

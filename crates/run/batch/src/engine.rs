@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use formwork_core::Cost;
+use formwork_core::{Contract, Cost};
 use formwork_extract::CancellationToken;
 use serde_json::Value;
 
@@ -84,6 +84,12 @@ pub trait Store: Send + Sync {
 
     /// Stores the state of an open row. Each call in it is counted once, even if it is stored several times.
     async fn checkpoint(&self, row: u64, state: RowState) -> Result<(), BatchError>;
+
+    /// Gives an open row the newest stored value for the same question about the same text that satisfies the contract (default: there
+    /// is none). Returns whether the row has a result now. An engine calls this before it starts or continues the run of the row.
+    async fn reuse(&self, _row: &OpenRow, _contract: &Contract) -> Result<bool, BatchError> {
+        Ok(false)
+    }
 
     /// Stores that a row is about to call a target, for at most this cost (default: does nothing). The call is open until its result is
     /// stored, and uncertain if its process ends before. A call with a handle goes on without this process: under this name a provider or

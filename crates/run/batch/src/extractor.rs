@@ -67,7 +67,7 @@ impl ExtractorBatch for Extractor<Value> {
             return Err(BatchError::OtherContract { path: folder.to_owned(), difference });
         }
         let question = Question::of(self);
-        let judged = batch.judge(&contract, &question, |_| false)?;
+        let judged = batch.judge(&contract, &question, |_, _| false)?;
         batch.ask(contract, question, judged)?;
         let batch = Arc::new(batch);
         let engine = InProcess::new(self.clone(), ROWS);

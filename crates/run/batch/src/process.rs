@@ -147,6 +147,9 @@ impl InProcess {
 
     async fn process(&self, store: &Arc<dyn Store>, row: OpenRow, turn: Turn) -> Result<Outcome, BatchError> {
         let (extractor, clock) = (&self.extractor, self.clock);
+        if store.reuse(&row, extractor.plan().contract()).await? {
+            return Ok(Outcome::Finished(false));
+        }
         let OpenRow { number, input, state, .. } = row;
         let mut state = state.unwrap_or_default();
         let now = clock.now();
@@ -165,6 +168,9 @@ impl InProcess {
         let result = extraction.with_cancel(turn.cut.clone()).with_journal(Arc::new(journal)).run().await;
         if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(error);
+        }
+        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Cancelled) {
+            store.drop_call(number, true).await?;
         }
         let result = result.map(Accepted::from).map_err(RunError::from);
         settle(store.as_ref(), number, history, deferred, result, &turn, now).await

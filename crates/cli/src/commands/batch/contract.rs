@@ -76,7 +76,7 @@ fn compare(old: &Value, new: &Value, place: String, found: &mut Vec<String>) {
 /// A contract that replaces that of a batch.
 pub(super) struct New {
     pub(super) contract: Value,
-    /// Whether values that violate it may be set aside.
+    /// Whether values that violate it, or answer other instructions or examples, may be set aside.
     pub(super) yes: bool,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn ask(
     batch: &mut Batch,
     question: Question,
     new: Option<&New>,
-    satisfies: impl Fn(&Value) -> bool,
+    satisfies: impl Fn(&Value, &str) -> bool,
 ) -> Result<(), Failed> {
     let contract = new.map_or_else(|| batch.view().spec().contract.clone(), |new| new.contract.clone());
     let question = question.with_prompt_of(&contract);
@@ -93,16 +93,21 @@ pub(super) fn ask(
     let cost = numbers::cost_of(batch.view(), judged.open).map_err(failed)?;
     let cost = cost.map(|cost| format!(", for about {cost}")).unwrap_or_default();
     if let Some(new) = new {
+        let otherwise = match judged.asked_otherwise {
+            0 => String::new(),
+            values => format!(", {values} answer other instructions or examples"),
+        };
         let found = format!(
-            "the new contract: {} values satisfy it, {} stored ones return, {} violate it; {} rows are processed{cost}",
+            "the new contract: {} values satisfy it, {} stored ones return, {} violate it{otherwise}; {} rows are processed{cost}",
             judged.valid,
             judged.returned(),
-            judged.changed(),
+            judged.changed() - judged.asked_otherwise,
             judged.open
         );
         if judged.changed() > 0 && !new.yes {
             return Err(Failed::usage(format!(
-                "{found}; nothing was changed: add --yes to set the values aside that violate the contract"
+                "{found}; nothing was changed: add --yes to set {} values aside",
+                judged.changed()
             )));
         }
         say!("{found}");

@@ -141,7 +141,8 @@ pub(crate) struct RunArgs {
     /// return; rows whose value violates it (with --yes), rejected rows and open rows are processed again
     #[arg(long)]
     new_contract: bool,
-    /// Set the values aside that violate the contract of --new-contract; without it, such a command changes nothing
+    /// Set the values aside that violate the contract of --new-contract or answer other instructions or examples; without it, such
+    /// a command changes nothing
     #[arg(long, requires = "new_contract")]
     yes: bool,
     #[command(flatten)]

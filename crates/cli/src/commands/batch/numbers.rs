@@ -24,9 +24,12 @@ pub(super) fn of(view: &View) -> Result<BatchOutput, BatchError> {
         (_, None) => BatchState::Open,
     };
     let cost_usd = (progress.unpriced == 0).then(|| progress.micro_usd as f64 / 1e6);
-    let finished = progress.finished();
+    // Invalid rows cost nothing, and were all rejected at the start.
+    let invalid = progress.reasons.get("input").copied().unwrap_or_default();
+    let (rows, finished) =
+        (progress.rows.saturating_sub(invalid), progress.finished().saturating_sub(invalid));
     let expected_cost_usd =
-        cost_usd.filter(|_| finished > 0).map(|cost| cost * progress.rows as f64 / finished as f64);
+        cost_usd.filter(|_| finished > 0).map(|cost| cost * rows as f64 / finished as f64);
     Ok(BatchOutput {
         folder: view.folder().display().to_string(),
         source: view.spec().source.clone(),

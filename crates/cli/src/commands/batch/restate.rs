@@ -64,12 +64,14 @@ pub(super) fn work(
     })
 }
 
-/// Returns whether a value satisfies a contract, for which no target is needed.
-fn satisfies(new: &Value) -> Result<impl Fn(&Value) -> bool + use<>, Failed> {
+/// Returns whether a value for a text satisfies a contract, for which no target is needed.
+fn satisfies(new: &Value) -> Result<impl Fn(&Value, &str) -> bool + use<>, Failed> {
     let named: NamedContract = serde_json::from_value(new.clone()).map_err(Failed::usage)?;
     let (schema, _) = crate::files::unwrapped(named.schema);
     let structure = formwork_schema::compile(&schema).map_err(Failed::usage)?;
     let contract = Contract::new(Arc::new(Inline::new("answer", schema)), structure);
     let contract = named.rules.into_iter().fold(contract, Contract::with_rule);
-    Ok(move |value: &Value| contract.judge(value, &Context::EMPTY).is_accepted())
+    Ok(move |value: &Value, source: &str| {
+        contract.judge(value, &Context { source, ..Context::EMPTY }).is_accepted()
+    })
 }

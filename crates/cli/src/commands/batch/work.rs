@@ -27,6 +27,9 @@ use crate::stderr::say;
 use crate::targets::Targets;
 use crate::{configuration, health, log};
 
+/// The end of the message about a template that may name such a column.
+const NAMES: &str = "; a template names columns of the letters a to z, digits and `_`: rename other columns";
+
 pub(super) fn start(args: &RunArgs, providers: &Providers) -> Result<Status, Failed> {
     let contract = contract::read(&args.contract, args.any)?;
     // A contract that the targets cannot express must not leave a folder behind.
@@ -101,8 +104,10 @@ fn columns(args: &RunArgs) -> Result<Columns, Failed> {
     columns = set(columns, args.id.clone(), Columns::with_id);
     columns = set(columns, args.input.clone(), Columns::with_input);
     let Some(text) = &args.template else { return Ok(columns) };
-    let template =
-        Template::new(text).map_err(|message| Failed::usage(format!("--template {text:?}: {message}")))?;
+    let template = Template::new(text).map_err(|message| {
+        let names = if text.is_ascii() { "" } else { NAMES };
+        Failed::usage(format!("--template {text:?}: {message}{names}"))
+    })?;
     let reads = template.variables().to_vec();
     let render = move |row: &Map<String, Value>| {
         template.render(row, MAX_INPUT).map_err(|message| format!("--template: {message}"))
@@ -218,7 +223,9 @@ fn work(
             reopen(&batch)?;
         }
         let plan = Arc::clone(extractor.plan());
-        let satisfies = |value: &Value| plan.contract().judge(value, &Context::EMPTY).is_accepted();
+        let satisfies = |value: &Value, source: &str| {
+            plan.contract().judge(value, &Context { source, ..Context::EMPTY }).is_accepted()
+        };
         let question = Question::of(&extractor).with_sample(settings.sample).with_models(models);
         contract::ask(&mut batch, question, new.as_ref(), satisfies)?;
         let batch = Arc::new(limited(batch, args, &settings)?);

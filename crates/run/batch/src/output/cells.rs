@@ -29,6 +29,15 @@ const PLAIN: [&str; 2] = ["warnings", "not_stated"];
 /// The members of a result whose parts are columns, such as `evidence.age`.
 const NESTED: [&str; 2] = ["evidence", "confidence"];
 
+/// The columns that a table has beside those of the input; a column of the input with such a name is called `input.NAME`.
+const ADDED: [&str; 12] = [
+    "id", "value", "verdict", "contract", "target", "attempts", "cost_usd", "model", "prompt", "at",
+    PLAIN[0], PLAIN[1],
+];
+
+/// The beginnings of the columns that a table has beside those of the input.
+const ADDED_PARTS: [&str; 4] = ["value.", "evidence.", "confidence.", "error."];
+
 /// Returns the cells of a row.
 ///
 /// # Errors
@@ -41,7 +50,12 @@ pub(super) fn cells(row: &Found<'_>, contract: &str) -> Result<Vec<Cell>, BatchE
     add(Group::Id, "id", row.id.to_owned());
     if let Some(columns) = row.columns {
         let Members(columns) = serde_json::from_str(columns).map_err(broken)?;
-        columns.iter().for_each(|(name, text)| add(Group::Input, name, text.to_string()));
+        for (name, text) in &columns {
+            let is_added =
+                ADDED.contains(&name.as_str()) || ADDED_PARTS.iter().any(|part| name.starts_with(part));
+            let column = if is_added { format!("input.{name}") } else { name.clone() };
+            add(Group::Input, &column, text.to_string());
+        }
     }
     let verdict = match row.is_accepted {
         Some(true) => "accepted",
@@ -67,11 +81,8 @@ pub(super) fn cells(row: &Found<'_>, contract: &str) -> Result<Vec<Cell>, BatchE
             "calls" => {
                 // The calls of a rejected row are listed.
                 let listed: Result<Vec<&RawValue>, _> = serde_json::from_str(text.get());
-                add(
-                    Group::Result,
-                    "attempts",
-                    listed.map_or(text.to_string(), |calls| calls.len().to_string()),
-                );
+                let calls = listed.map_or(text.to_string(), |calls| calls.len().to_string());
+                add(Group::Result, "attempts", if row.is_own { calls } else { "0".to_owned() });
             }
             "origin" => {
                 let target = member("/target").or_else(|| member("/from"));
@@ -79,6 +90,7 @@ pub(super) fn cells(row: &Found<'_>, contract: &str) -> Result<Vec<Cell>, BatchE
             }
             "cost" => {
                 let micro_usd = member("/micro_usd").and_then(|cost| cost.as_f64());
+                let micro_usd = if row.is_own { micro_usd } else { Some(0.0) };
                 micro_usd.iter().for_each(|cost| add(Group::Result, "cost_usd", (cost / 1e6).to_string()));
             }
             "error" => {

@@ -63,6 +63,8 @@ impl View {
     /// A table has the columns `id`, those of the input, `value` or `value.*`, `verdict` (`accepted`, `rejected` or `open`),
     /// `contract`, `target`, `model`, `prompt`, `at`, `attempts`, `cost_usd`, `evidence.*`, `confidence.*`, `warnings`, `not_stated` and
     /// `error.*`; a column without a cell is left out.
+    /// A column of the input with one of these names is called `input.NAME`. A row whose result is from the store or from a row with the
+    /// same input has no attempts and the cost 0.
     /// Lists are JSON. The file appears when it is whole; after an error, an older file of this name is as it was.
     ///
     /// # Errors

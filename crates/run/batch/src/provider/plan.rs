@@ -45,6 +45,9 @@ impl Work<'_> {
             let is_own = |row: &&OpenRow| row.handle.as_ref().is_some_and(|handle| handle.starts_with(KEY));
             self.drop_calls(rows.iter().filter(is_own).map(|row| row.number), false).await?;
             for row in rows {
+                if self.store.reuse(&row, self.engine.extractor.plan().contract()).await? {
+                    continue;
+                }
                 planned.has_rows = true;
                 let active = Active::open(&self.engine.extractor, row, self.engine.clock.now());
                 let Some((active, next, request)) = self.request(active).await? else { continue };

@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::tables::{Asked, int};
+use super::tables::{Asked, int, is_of};
 use crate::question::Question;
 use crate::{BatchError, RowEnd};
 
@@ -88,10 +88,7 @@ impl Answers {
             let mut rows = select.query(params![Sha256::digest(text).as_slice(), question.prompt])?;
             let mut lines: Vec<String> = Vec::new();
             while let Some(row) = rows.next()? {
-                let is_same = row.get_ref("sampling")?.as_str()? == question.sampling
-                    && row.get::<_, u32>("sample")? == question.sample
-                    && question.asks(row.get_ref("target")?.as_str()?);
-                if is_same {
+                if is_of(question, row)? {
                     lines.push(row.get("line")?);
                 }
             }

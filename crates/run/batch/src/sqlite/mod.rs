@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use formwork_core::{Clock as _, Cost};
+use formwork_core::{Clock as _, Context, Contract, Cost};
 use formwork_extract::{CancellationToken, TokioClock};
 use formwork_ledger::Database;
 use rusqlite::{Connection, params};
@@ -26,7 +26,7 @@ use serde_json::Value;
 pub use self::answers::{Answers, Entry};
 use self::lock::Lock;
 pub use self::stored::Judged;
-use self::tables::{Asked, int, nat, numbers};
+use self::tables::{Asked, Finished, int, nat, numbers};
 pub(crate) use self::view::Found;
 use self::view::{FORMAT, LEDGER, STORE};
 pub use self::view::{MaxFailures, Spec, View};
@@ -309,6 +309,13 @@ impl Batch {
         Arc::clone(self.session().asked.get_or_insert_with(of_contract))
     }
 
+    /// Counts rows with a new result, and writes the files that are whole now.
+    fn count(&self, is_accepted: bool, finished: Finished) {
+        let count = if is_accepted { &self.accepted } else { &self.rejected };
+        count.fetch_add(finished.rows, Ordering::Relaxed);
+        finished.whole.into_iter().for_each(|part| self.parts.push(part));
+    }
+
     fn set_asked(&self, asked: Asked) {
         self.session().asked = Some(Arc::new(asked));
     }
@@ -343,6 +350,23 @@ impl Store for Batch {
             .map_err(|error| BatchError::Engine(format!("the state of a row cannot be written: {error}")))?;
         let asked = self.asked();
         Ok(self.view.database.write(move |file| asked.checkpoint(file, row, &state, &text)).await?)
+    }
+
+    async fn reuse(&self, row: &OpenRow, contract: &Contract) -> Result<bool, BatchError> {
+        let (asked, row, context) =
+            (self.asked(), row.number, Context { source: &row.input, ..Context::EMPTY });
+        let satisfies = |value: &Value| contract.judge(value, &context).is_accepted();
+        let Some(id) = self.view.database.read(|file| asked.stored(file, row, satisfies))? else {
+            return Ok(false);
+        };
+        let part_rows = self.view.spec.part_rows;
+        let take = move |file: &Connection| {
+            asked.drop_call(file, row, true)?;
+            asked.take(file, row, (id, 1), None, part_rows)
+        };
+        let finished = self.view.database.write(take).await?;
+        self.count(true, finished);
+        Ok(true)
     }
 
     async fn intend(
@@ -380,9 +404,7 @@ impl Store for Batch {
         let (asked, part_rows, now) = (self.asked(), self.view.spec.part_rows, TokioClock::new().now());
         let finish = move |file: &Connection| asked.finish(file, row, &end, &line, now, part_rows);
         let finished = self.view.database.write(finish).await?;
-        let count = if is_accepted { &self.accepted } else { &self.rejected };
-        count.fetch_add(finished.rows, Ordering::Relaxed);
-        finished.whole.into_iter().for_each(|part| self.parts.push(part));
+        self.count(is_accepted, finished);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
-use super::tables::{self, Asked, int, nat};
+use super::tables::{self, Asked, int, is_of, keeps, nat};
 use super::{Batch, import, parts};
 use crate::question::Question;
 use crate::{BadRow, BatchError, Control, Row};
@@ -16,8 +16,10 @@ use crate::{BadRow, BatchError, Control, Row};
 pub struct Judged {
     /// The number of rows whose value satisfies the contract.
     pub valid: u64,
-    /// The rows whose value violates it, or answers another question.
+    /// The rows whose value violates it, or answers other instructions or examples.
     changed: Vec<u64>,
+    /// The number of those whose value answers other instructions or examples.
+    pub asked_otherwise: usize,
     /// Rows without a value, and the answers in the store that satisfy it.
     returned: Vec<(u64, i64)>,
     /// The number of rows that have no value afterwards, and that are asked about.
@@ -25,7 +27,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Returns the number of rows whose value violates the contract.
+    /// Returns the number of rows whose value violates the contract, or answers other instructions or examples.
     pub const fn changed(&self) -> usize {
         self.changed.len()
     }
@@ -69,7 +71,7 @@ impl Batch {
 
     /// Judges the values of the rows, and those that the store has for the open rows: the answers to this question about the same
     /// texts, whichever batch paid for them, and earlier values of the rows. `satisfies` decides about a value that was made under
-    /// another contract than this one.
+    /// another contract than this one, and gets the text of its row as well.
     ///
     /// # Errors
     /// [`BatchError::Store`].
@@ -77,26 +79,25 @@ impl Batch {
         &self,
         contract: &Value,
         question: &Question,
-        satisfies: impl Fn(&Value) -> bool,
+        satisfies: impl Fn(&Value, &str) -> bool,
     ) -> Result<Judged, BatchError> {
         let askable = self.view.askable()?;
         let asked = Asked::new(self.view.id.clone(), question.clone(), contract);
         Ok(self.view.database.read(|file| {
-            let keeps = |row: &rusqlite::Row<'_>| -> rusqlite::Result<bool> {
-                if row.get_ref("contract")?.as_str()? == asked.contract {
-                    return Ok(true);
-                }
-                let line: Option<Value> = serde_json::from_str(row.get_ref("line")?.as_str()?).ok();
-                Ok(line.as_ref().and_then(|line| line.get("value")).is_some_and(&satisfies))
+            let keeps = |row: &rusqlite::Row<'_>| {
+                let text = row.get_ref("text")?.as_str()?;
+                keeps(row, &asked.contract, |value| satisfies(value, text))
             };
             let mut judged = Judged::default();
             let mut select = file.prepare(
-                "SELECT number, contract, line, prompt FROM rows JOIN answer ON answer.id = rows.answer
-                 WHERE rows.state = 1 AND leader IS NULL",
+                "SELECT number, contract, line, prompt, inputs.input AS text FROM rows JOIN inputs USING (number)
+                 JOIN answer ON answer.id = rows.answer WHERE rows.state = 1 AND leader IS NULL",
             )?;
             let (mut rows, mut changed) = (select.query([])?, BTreeSet::new());
             while let Some(row) = rows.next()? {
-                if row.get_ref("prompt")?.as_str()? == question.prompt && keeps(row)? {
+                let is_asked_so = row.get_ref("prompt")?.as_str()? == question.prompt;
+                judged.asked_otherwise += usize::from(!is_asked_so);
+                if is_asked_so && keeps(row)? {
                     judged.valid += 1;
                 } else {
                     changed.insert(nat(row.get(0)?));
@@ -104,8 +105,8 @@ impl Batch {
             }
             // The newest answer is tried first.
             let mut select = file.prepare(
-                "SELECT number, answer.id, contract, line, target, answer.batch = ?1 AS own, sampling, sample, rows.state = 1 AS has_value
-                 FROM rows JOIN answer ON input = digest AND prompt = ?2 AND outcome = 1
+                "SELECT number, answer.id, contract, line, target, answer.batch = ?1 AS own, sampling, sample, rows.state = 1 AS has_value,
+                 inputs.input AS text FROM rows JOIN inputs USING (number) JOIN answer ON answer.input = digest AND prompt = ?2 AND outcome = 1
                  WHERE bad = 0 AND leader IS NULL AND (rows.state = 0 OR rows.answer <> answer.id)
                  ORDER BY number, answer.id DESC",
             )?;
@@ -116,10 +117,7 @@ impl Batch {
                 if last == Some(number) || (row.get("has_value")? && !changed.contains(&number)) {
                     continue;
                 }
-                let is_same = row.get_ref("sampling")?.as_str()? == question.sampling
-                    && row.get::<_, u32>("sample")? == question.sample
-                    && question.asks(row.get_ref("target")?.as_str()?);
-                if (is_same || row.get("own")?) && keeps(row)? {
+                if (is_of(question, row)? || row.get("own")?) && keeps(row)? {
                     judged.returned.push((number, row.get(1)?));
                     last = Some(number);
                 }

@@ -248,7 +248,39 @@ impl Asked {
         now: Time,
         part_rows: u64,
     ) -> rusqlite::Result<Finished> {
-        let (id, state) = self.end(file, number, end, line, now)?;
+        let result = self.end(file, number, end, line, now)?;
+        self.take(file, number, result, end.reason(), part_rows)
+    }
+
+    /// Returns the newest stored value for this question about the text of a row that was made under this contract or satisfies it.
+    pub(super) fn stored(
+        &self,
+        file: &Connection,
+        number: u64,
+        satisfies: impl Fn(&Value) -> bool,
+    ) -> rusqlite::Result<Option<i64>> {
+        let mut select = file.prepare_cached(
+            "SELECT answer.id, contract, line, target, sampling, sample FROM rows
+             JOIN answer ON input = digest AND prompt = ?2 AND outcome = 1 WHERE number = ?1 ORDER BY answer.id DESC",
+        )?;
+        let mut rows = select.query(params![int(number), self.question.prompt])?;
+        while let Some(row) = rows.next()? {
+            if is_of(&self.question, row)? && keeps(row, &self.contract, &satisfies)? {
+                return row.get(0).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives a row a result, which is in this answer and has this state, and with it the rows with the same input.
+    pub(super) fn take(
+        &self,
+        file: &Connection,
+        number: u64,
+        (id, state): (i64, i64),
+        reason: Option<String>,
+        part_rows: u64,
+    ) -> rusqlite::Result<Finished> {
         self.clear(file, number)?;
         let changed = file
             .prepare_cached("UPDATE rows SET state = ?2, answer = ?3 WHERE number = ?1 AND state = 0")?
@@ -262,10 +294,10 @@ impl Asked {
         )?;
         numbers.extend(self::numbers(&mut followers, params![int(number), state, id])?);
         let rows = numbers.len() as u64;
-        let (accepted, rejected) = if end.is_accepted() { (rows, 0) } else { (0, rows) };
+        let (accepted, rejected) = if state == 1 { (rows, 0) } else { (0, rows) };
         file.prepare_cached("UPDATE totals SET accepted = accepted + ?1, rejected = rejected + ?2")?
             .execute(params![int(accepted), int(rejected)])?;
-        if let Some(reason) = end.reason() {
+        if let Some(reason) = reason {
             add_reason(file, &reason, rows)?;
         }
         let mut whole = Vec::new();
@@ -299,6 +331,26 @@ pub(super) fn add_reason(file: &Connection, reason: &str, rows: u64) -> rusqlite
     )?
     .execute(params![reason, int(rows)])
     .map(|_| ())
+}
+
+/// Returns whether an answer to the same instructions and examples is one to this question.
+pub(super) fn is_of(question: &Question, row: &rusqlite::Row<'_>) -> rusqlite::Result<bool> {
+    Ok(row.get_ref("sampling")?.as_str()? == question.sampling
+        && row.get::<_, u32>("sample")? == question.sample
+        && question.asks(row.get_ref("target")?.as_str()?))
+}
+
+/// Returns whether a stored value satisfies the contract with this digest: it was made under it, or `satisfies` returns so.
+pub(super) fn keeps(
+    row: &rusqlite::Row<'_>,
+    contract: &str,
+    satisfies: impl Fn(&Value) -> bool,
+) -> rusqlite::Result<bool> {
+    if row.get_ref("contract")?.as_str()? == contract {
+        return Ok(true);
+    }
+    let line: Option<Value> = serde_json::from_str(row.get_ref("line")?.as_str()?).ok();
+    Ok(line.as_ref().and_then(|line| line.get("value")).is_some_and(satisfies))
 }
 
 /// Recounts the rows of each file of results.

@@ -286,11 +286,12 @@ impl View {
             let mut select = file.prepare(
                 "SELECT rows.number, rows.id, rows.state, inputs.columns, answer.line, answer.model,
                      coalesce(answer.version, nullif(answer.prompt, '')),
-                     strftime('%Y-%m-%dT%H:%M:%SZ', nullif(answer.ended, 0) / 1000, 'unixepoch') FROM rows
+                     strftime('%Y-%m-%dT%H:%M:%SZ', nullif(answer.ended, 0) / 1000, 'unixepoch'),
+                     coalesce(answer.batch = ?1 AND answer.row = rows.key, 0) FROM rows
                  LEFT JOIN inputs USING (number) LEFT JOIN answer ON answer.id = rows.answer AND rows.state > 0
                  ORDER BY rows.number",
             )?;
-            let mut rows = select.query([])?;
+            let mut rows = select.query([&self.id])?;
             while let Some(row) = rows.next()? {
                 let found = Found {
                     number: nat(row.get(0)?),
@@ -304,6 +305,7 @@ impl View {
                     model: row.get_ref(5)?.as_str_or_null()?,
                     prompt: row.get_ref(6)?.as_str_or_null()?,
                     at: row.get_ref(7)?.as_str_or_null()?,
+                    is_own: row.get(8)?,
                 };
                 if let Err(error) = each(found) {
                     return Ok(Err(error));
@@ -344,4 +346,6 @@ pub(crate) struct Found<'a> {
     pub(crate) prompt: Option<&'a str>,
     /// The time of the answer (RFC 3339, UTC).
     pub(crate) at: Option<&'a str>,
+    /// Whether the result is of calls of this row: not from the store, nor from a row with the same input.
+    pub(crate) is_own: bool,
 }

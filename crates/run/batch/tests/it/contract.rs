@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use formwork_batch::{Batch, Ended, Engine as _, InProcess, Question, Row, Spec};
 use formwork_extract::CancellationToken;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::engine::{Played, extractor};
 use crate::store::{rows, spec};
@@ -21,7 +21,7 @@ async fn a_run_of_another_contract_starts_over_and_its_calls_stay_counted() {
     drop(batch);
     let mut batch = Batch::open(folder.path()).unwrap();
     let question = Question::default().with_prompt_of(&json!(2));
-    let judged = batch.judge(&json!(2), &question, |value| value["number"] == 0).unwrap();
+    let judged = batch.judge(&json!(2), &question, |value, _| value["number"] == 0).unwrap();
     let opened = batch.ask(json!(2), question, judged).unwrap();
     assert_eq!((opened, batch.view().spec().contract.clone()), (2, json!(2)));
     let before = batch.view().progress().unwrap();
@@ -58,14 +58,25 @@ async fn values_that_a_wrong_contract_set_aside_return_without_a_call() {
     let (before, values) = (batch.view().progress().unwrap(), exported(batch));
     assert!(before.accepted > 20);
     let question = Question::default().with_prompt_of(&right);
+    // A value is judged with the text of its row.
+    let stands = |value: &Value, text: &str| text == format!("text {}", value["number"]);
+    let judged = batch.judge(&json!("of texts"), &question, stands).unwrap();
+    assert_eq!((judged.valid, judged.changed()), (before.accepted, 0));
+    // A value that answers other instructions is one to another question.
+    let other = json!({"instructions": "Be brief."});
+    let judged = batch.judge(&other, &question.clone().with_prompt_of(&other), |_, _| true).unwrap();
+    assert_eq!(
+        (judged.valid, judged.asked_otherwise, judged.changed() as u64),
+        (0, judged.changed(), before.accepted)
+    );
     for wrong in [json!("a typo"), json!("another")] {
-        let judged = batch.judge(&wrong, &question, |_| false).unwrap();
+        let judged = batch.judge(&wrong, &question, |_, _| false).unwrap();
         assert_eq!((judged.valid, judged.changed() as u64), (0, batch.view().progress().unwrap().accepted));
         batch.ask(wrong, question.clone(), judged).unwrap();
         assert_eq!(exported(batch), b"");
     }
     // A value that was made under the right contract satisfies it.
-    let judged = batch.judge(&right, &question, |_| false).unwrap();
+    let judged = batch.judge(&right, &question, |_, _| false).unwrap();
     assert_eq!((judged.returned() as u64, judged.open), (before.accepted, before.rows - before.accepted));
     let open = batch.ask(right.clone(), question, judged).unwrap();
     let after = batch.view().progress().unwrap();

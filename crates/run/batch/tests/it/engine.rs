@@ -237,7 +237,8 @@ async fn a_stop_finishes_what_is_open_and_an_interrupt_leaves_it() {
         assert_eq!(run.unwrap(), ended);
         batch.close().unwrap();
         let progress = batch.view().progress().unwrap();
-        assert!(progress.open() > 0);
+        // A dropped call is uncertain while the process still has the batch.
+        assert!(progress.open() > 0 && progress.in_flight == 0, "{progress:?}");
         let results = lines(folder.path(), "part-").len() + lines(folder.path(), "rejected-").len();
         assert_eq!(results as u64, progress.finished());
     }

@@ -3,23 +3,54 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use formwork_batch::{Batch, Ended, Engine as _, InProcess, Question, Row, Spec, Store as _, View};
+use formwork_batch::{
+    Batch, Columns, Ended, Engine as _, InProcess, Question, Row, Spec, Store as _, View, read_rows,
+};
 use formwork_extract::{Backend, CancellationToken, Extractor};
 use serde_json::{Value, json};
 
 use crate::engine::{Played, extractor};
 use crate::store::{lines, rows, spec};
 
-/// Runs a batch to its end; returns the number of its calls and its values.
-async fn finished(mut batch: Batch, extractor: &Extractor<Value>, question: Question) -> (u64, Vec<Value>) {
+/// Asks a question about the rows of a batch, with the answers that the store has now.
+fn asked(mut batch: Batch, question: Question) -> Batch {
     let contract = batch.view().spec().contract.clone();
-    let judged = batch.judge(&contract, &question, |_| true).unwrap();
+    let judged = batch.judge(&contract, &question, |_, _| true).unwrap();
     batch.ask(contract, question, judged).unwrap();
+    batch
+}
+
+/// Runs a batch to its end, with this number of rows at a time; returns the number of its calls and its values.
+async fn ended(batch: Batch, extractor: &Extractor<Value>, rows: usize) -> (u64, Vec<Value>) {
     let batch = Arc::new(batch);
-    let engine = InProcess::new(extractor.clone(), 4);
+    let engine = InProcess::new(extractor.clone(), rows);
     assert_eq!(engine.run(Arc::clone(&batch) as _, &CancellationToken::new()).await.unwrap(), Ended::Done);
     batch.close().unwrap();
     (batch.view().progress().unwrap().calls, lines(batch.view().folder(), "part-"))
+}
+
+async fn finished(batch: Batch, extractor: &Extractor<Value>, question: Question) -> (u64, Vec<Value>) {
+    ended(asked(batch, question), extractor, 4).await
+}
+
+/// Returns the sum of the attempts in the table of a batch, which cost 15 millionths of a dollar each, if a provider answered them.
+fn attempts(folder: &Path) -> u64 {
+    let path = folder.with_extension("csv");
+    View::open(folder).unwrap().export_to(&path, false).unwrap();
+    let cell = |name: &'static str| {
+        let columns = Columns::default()
+            .with_render([name], Arc::new(move |row| Ok(row[name].as_str().unwrap().to_owned())));
+        read_rows(&path, &columns).unwrap().map(|row| row.unwrap().unwrap().input).collect::<Vec<_>>()
+    };
+    let costs = cell("cost_usd");
+    let attempts = cell("attempts");
+    assert!(
+        attempts
+            .iter()
+            .zip(&costs)
+            .all(|(attempts, cost)| (attempts == "0") == (cost.parse::<f64>().unwrap() == 0.0))
+    );
+    attempts.iter().map(|attempts| attempts.parse::<u64>().unwrap()).sum()
 }
 
 fn created(folder: &Path, name: &str, count: u64) -> Batch {
@@ -47,6 +78,40 @@ async fn batches_with_the_same_rows_and_the_same_question_pay_once() {
     ] {
         let (calls, values) = finished(created(folder.path(), name, 10), own, question).await;
         assert_eq!((calls, values.len()), (12, 9), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_whose_answer_was_paid_for_after_its_batch_began_takes_no_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let provider = Arc::new(Played::default());
+    let own = extractor(&provider, |backend| backend);
+    let question = Question::of(&own);
+    // All of these begin before the first one makes a call.
+    let batch = |name, sample| asked(created(folder.path(), name, 10), question.clone().with_sample(sample));
+    let (first, second, sample) = (batch("first", 0), batch("second", 0), batch("sample", 1));
+    let (calls, values) = ended(first, &own, 4).await;
+    assert_eq!((calls, values.len()), (15, 9));
+    // Only the rejected row is asked about again; another sample asks about all rows.
+    assert_eq!(ended(second, &own, 4).await, (3, values));
+    assert_eq!(ended(sample, &own, 4).await.0, 12);
+    // A table has no call for a row that made none.
+    for (name, calls) in [("first", 15), ("second", 3), ("sample", 12)] {
+        assert_eq!(attempts(&folder.path().join(name)), calls, "{name}");
+    }
+
+    for (name, dedupe, texts, calls) in [
+        ("equal", false, &["text 101", "text 102", "text 101", "text 102"][..], 2),
+        ("dedupe", true, &["text 121", "text 121"], 1),
+        ("other", false, &["text 111", "text 112"], 2),
+    ] {
+        let rows: Vec<_> = texts.iter().enumerate().map(|(nth, text)| Ok(Row::new(nth, *text))).collect();
+        let batch = Batch::create(folder.path().join(name), &Spec { dedupe, ..spec(3) }, rows).unwrap();
+        let (found, values) = ended(asked(batch, question.clone()), &own, 1).await;
+        assert_eq!((found, values.len()), (calls, texts.len()), "{name}");
+        let numbers = values.iter().map(|line| format!("text {}", line["value"]["number"]));
+        assert_eq!(numbers.collect::<Vec<_>>(), texts, "{name}");
+        assert_eq!(attempts(&folder.path().join(name)), calls, "{name}");
     }
 }
 
@@ -184,7 +249,7 @@ async fn a_folder_of_an_earlier_version_keeps_its_results_its_costs_and_its_runs
     let own = extractor(&provider, |backend| backend);
     let first = json!({"schema": {"type": "object"}, "instructions": "Read."});
     let question = Question::of(&own).with_prompt_of(&first);
-    let judged = batch.judge(&first, &question, |_| true).unwrap();
+    let judged = batch.judge(&first, &question, |_, _| true).unwrap();
     assert_eq!((judged.valid, judged.changed(), judged.returned(), judged.open), (2, 0, 1, 3));
     batch.ask(first, question.clone(), judged).unwrap();
     let (_, values) = finished(batch, &own, question).await;

@@ -102,15 +102,31 @@ fn every_format_is_written_and_read_again_with_its_columns() {
 }
 
 #[test]
+fn a_column_of_the_input_with_a_name_of_the_table_is_renamed() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["model", "value", "value.n", "verdict", "target", "error.class", "at", "year", "valued"];
+    let columns = names.map(|name| format!("{name:?}:\"own\"")).join(",");
+    let view = batch(folder.path(), vec![row("a", &format!("{{{columns}}}"))], &[r#"{"n": 1}"#]);
+    let path = folder.path().join("out.csv");
+    assert_eq!(view.export_to(&path, false).unwrap(), 1);
+    let begin = "id,input.model,input.value,input.value.n,input.verdict,input.target,input.error.class,input.at,year,valued,value.n,";
+    let table = fs::read_to_string(&path).unwrap();
+    assert!(table.starts_with(begin) && table.contains("own,own,1,accepted"), "{table}");
+}
+
+#[test]
 fn a_table_that_cannot_be_written_leaves_the_older_file() {
     let folder = tempfile::tempdir().unwrap();
     let big = r#"{"big":18446744073709551615}"#;
-    let view =
-        batch(folder.path(), vec![row("a", r#"{"big":1}"#), row("b", big), row(3, r#"{"verdict":1}"#)], &[]);
+    let view = batch(
+        folder.path(),
+        vec![row("a", r#"{"big":1}"#), row("b", big), row(3, r#"{"verdict":1,"input.verdict":2}"#)],
+        &[],
+    );
     for (ending, says) in [
         (
             "csv",
-            "row 3 (id 3): two columns are called `verdict`: export JSON Lines, or rename the column of the rows",
+            "row 3 (id 3): two columns are called `input.verdict`: export JSON Lines, or rename the column of the rows",
         ),
         ("xlsx", "exports do not write `.xlsx`: name a file with .jsonl, .csv or .tsv"),
     ] {
