@@ -153,7 +153,8 @@ fn what_is_enforced_is_the_targets_own_way() {
 
 #[test]
 fn a_shape_that_is_no_object_is_explained_by_its_dialect() {
-    let modes: [(Arc<dyn Lower>, [&str; 2], &str, &str, &str); 3] = [
+    type Case = (Arc<dyn Lower>, [&'static str; 2], &'static str, &'static str, &'static str);
+    let modes: [Case; 3] = [
         (
             Arc::new(formwork_dialect::JsonObject),
             [r#"{"value": [1]}"#, r#"{"value": ["a"]}"#],
