@@ -13,13 +13,16 @@ const REDACTED: &str = "[redacted]";
 /// The minimum length of a part of a secret that is recognised, in bytes: shorter parts occur in ordinary words.
 const MIN_PART: usize = 8;
 
-/// The secrets of this process, once [`keep_secrets`] was called.
-static KEPT: OnceLock<RwLock<Secrets>> = OnceLock::new();
+/// The maximum number of forms of secrets that credentials have sent. A token has about ten, and credentials get one an hour.
+const MAX_SENT: usize = 256;
+
+/// The secrets of this process, once [`keep_secrets`] was called: those of its transports, and those that credentials have sent.
+static KEPT: OnceLock<(RwLock<Secrets>, RwLock<Secrets>)> = OnceLock::new();
 
 /// Keeps all secrets that transports of this process have from now on, for [`redact`]: keys, secret headers, passwords of proxies, and
-/// the tokens of credentials. They stay in memory until the process ends. A program calls it before it creates its transports.
+/// the newest tokens of credentials. They stay in memory until the process ends. A program calls it before it creates its transports.
 pub fn keep_secrets() {
-    KEPT.get_or_init(RwLock::default);
+    KEPT.get_or_init(Default::default);
 }
 
 /// Returns a text without the secrets that were kept since [`keep_secrets`], in any of the encodings that messages have them in.
@@ -35,10 +38,11 @@ pub fn keep_secrets() {
 /// # Ok::<(), formwork_http::ConfigError>(())
 /// ```
 pub fn redact(text: &str) -> String {
-    match KEPT.get() {
-        Some(kept) => kept.read().unwrap_or_else(PoisonError::into_inner).redact(text),
-        None => text.to_owned(),
-    }
+    let Some((own, sent)) = KEPT.get() else { return text.to_owned() };
+    let without = |text: &str, secrets: &RwLock<Secrets>| {
+        secrets.read().unwrap_or_else(PoisonError::into_inner).redact(text)
+    };
+    without(&without(text, own), sent)
 }
 
 /// The secrets of a transport, which no message may contain.
@@ -48,7 +52,7 @@ pub(crate) struct Secrets(Vec<SecretString>);
 impl Secrets {
     pub(crate) fn add(&mut self, secret: &str) {
         if let Some(kept) = KEPT.get() {
-            kept.write().unwrap_or_else(PoisonError::into_inner).insert(secret);
+            kept.0.write().unwrap_or_else(PoisonError::into_inner).insert(secret);
         }
         self.insert(secret);
     }
@@ -75,39 +79,57 @@ impl Secrets {
         }
     }
 
-    /// Returns the text without secrets. Half of a secret is replaced too, because servers' messages are cut.
-    pub(crate) fn redact(&self, text: &str) -> String {
-        let mut out = String::new();
-        let mut rest = text;
-        // Several secrets, or forms of one, may begin alike: the one that goes on longest is there.
-        while let Some((at, length)) = self.first(rest) {
-            out.push_str(&rest[..at]);
-            out.push_str(REDACTED);
-            rest = &rest[at + length..];
-        }
-        out + rest
+    /// Forgets the oldest forms beyond the newest [`MAX_SENT`].
+    fn keep_newest(&mut self) {
+        self.0.drain(..self.0.len().saturating_sub(MAX_SENT));
     }
 
-    /// Returns the place of the first secret in a text, and how much of it is there, at least half: the most of all that begin there.
-    fn first(&self, text: &str) -> Option<(usize, usize)> {
-        let secrets = self.0.iter().map(ExposeSecret::expose_secret);
-        let found = secrets.filter_map(|secret: &str| {
+    /// Returns the text without secrets. Half of a secret is replaced too, because servers' messages are cut.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let next = |secret: &str, from: usize| {
             let half = secret.floor_char_boundary((secret.len() / 2).max(MIN_PART).min(secret.len()));
-            let at = text.find(&secret[..half])?;
+            text[from..].find(&secret[..half]).map(|at| from + at)
+        };
+        let same = |secret: &str, at: usize| {
             let same = text[at..].chars().zip(secret.chars()).take_while(|(a, b)| a == b);
-            Some((at, same.map(|(a, _)| a.len_utf8()).sum()))
-        });
-        found.min_by_key(|(at, length): &(usize, usize)| (*at, std::cmp::Reverse(*length)))
+            same.map(|(a, _)| a.len_utf8()).sum::<usize>()
+        };
+        // The next place of each form, so that a text is searched once for each of them however many secrets it has.
+        let secrets = self.0.iter().map(ExposeSecret::expose_secret);
+        let mut places: Vec<(&str, usize)> =
+            secrets.filter_map(|secret| Some((secret, next(secret, 0)?))).collect();
+        let (mut out, mut from) = (String::new(), 0);
+        // Several secrets, or forms of one, may begin alike: the one that goes on longest is there.
+        let first = |places: &[(&str, usize)]| {
+            let found = places.iter().map(|(secret, at)| (*at, same(secret, *at)));
+            found.min_by_key(|(at, length)| (*at, std::cmp::Reverse(*length)))
+        };
+        while let Some((at, length)) = first(&places) {
+            out.push_str(&text[from..at]);
+            out.push_str(REDACTED);
+            from = at + length;
+            places.retain_mut(|(secret, at)| {
+                *at >= from || next(secret, from).inspect(|next| *at = *next).is_some()
+            });
+        }
+        out + &text[from..]
     }
 }
 
-/// Every secret that credentials have sent, because servers quote old ones too.
+/// The secrets that credentials have sent, because servers quote old ones too: the newest forms of them.
 #[derive(Default)]
 pub(crate) struct SentSecrets(Mutex<Secrets>);
 
 impl SentSecrets {
     pub(crate) fn add(&self, secret: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(secret);
+        let kept = KEPT.get().map(|kept| kept.1.write().unwrap_or_else(PoisonError::into_inner));
+        let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        own.insert(secret);
+        own.keep_newest();
+        if let Some(mut kept) = kept {
+            kept.insert(secret);
+            kept.keep_newest();
+        }
     }
 
     pub(crate) fn redact(&self, text: &str) -> String {
@@ -221,6 +243,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn old_tokens_are_forgotten_and_the_newest_are_known() {
+        let sent = super::SentSecrets::default();
+        let token = |nth: usize| format!("ya29.token-{nth:05}-of-an-hour");
+        (0..1000).for_each(|nth| sent.add(&token(nth)));
+        assert_eq!(sent.redact(&token(999)), "[redacted]");
+        assert_eq!(sent.redact(&token(980)), "[redacted]");
+        assert!(sent.0.lock().unwrap().0.len() <= super::MAX_SENT);
+    }
+
+    #[test]
+    fn a_text_full_of_secrets_is_searched_once() {
+        let mut secrets = Secrets::default();
+        secrets.add("sk-0123456789abcdef");
+        let text = "sk-0123456789abcdef, ".repeat(100_000);
+        assert_eq!(secrets.redact(&text), "[redacted], ".repeat(100_000));
     }
 
     #[test]
