@@ -80,7 +80,7 @@ fn a_forced_tool_takes_the_place_of_json_mode_and_is_corrected_like_it() {
     let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
     for body in bodies(&server) {
         let function = &body["tools"][0]["function"];
-        assert_eq!(function["description"], schema["description"]);
+        assert_eq!(function["parameters"]["description"], schema["description"]);
         assert!(!body.to_string().contains("use formwork_chat"), "models do not see examples in Rust");
         assert_eq!(body["tool_choice"]["function"]["name"], function["name"]);
         assert!(function["parameters"]["properties"]["quality"].is_object(), "{body}");
