@@ -112,40 +112,55 @@ pub struct RunRecord {
     #[serde(with = "by_name")]
     pub outcome: RunOutcome,
     /// The reason for which there is no answer, in one line without values of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The command or endpoint that started the run, such as `extract` or `/v1/chat/completions`.
     pub source: Cow<'static, str>,
     /// The key that the client presented.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyId>,
     /// The user, as the client named them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// The name of the contract.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
     /// The digest of the contract; see [`formwork_core::Contract::digest`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The name of the target that was asked last.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
     /// The model behind the target.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
     /// Free words to find the run by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The tokens of all calls.
     pub usage: Usage,
     /// The cost of all calls in millionths of a US dollar; `None` where a price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_usd: Option<u64>,
     /// Whether the answer came from the cache of validated values.
     pub cached: bool,
     /// The warnings of the outcome; see [`Outcome::warnings`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
     /// The paths of the members that are `null`, because the text does not state them; of an error, of those that are required.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_stated: Vec<JsonPath>,
     /// The history of the value's leaves; `None` without a value of a model or a fallback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
     /// The number of the value's leaves by their support in the text; `None` without a value, without a text, and for texts above 1 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Summary>,
     /// All calls, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<StoredCall>,
     /// The request's text. It is stored only with [`Settings::bodies`](crate::Settings::bodies).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
 

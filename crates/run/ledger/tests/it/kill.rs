@@ -4,7 +4,8 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use formwork_ledger::{Ledger, NewKey, RecordId, RunQuery, RunRecord, Settings};
+use formwork_core::ErrorKind;
+use formwork_ledger::{Ledger, NewKey, RecordId, RunOutcome, RunQuery, RunRecord, Settings};
 use rusqlite::Connection;
 
 use crate::given::{NOW, retried};
@@ -179,4 +180,21 @@ fn the_lines_of_runs_are_those_that_are_not_in_the_file() {
     let ledger = Ledger::open(&path, Settings::default()).unwrap();
     assert_eq!(ledger.export(&RunQuery::default(), std::io::sink()).unwrap(), 2007);
     assert!(marks().is_empty());
+}
+
+#[test]
+fn a_run_is_read_as_it_was_written() {
+    let full = RunRecord {
+        micro_usd: None,
+        user: Some("Ada \"A\"\n".to_owned()),
+        tags: vec!["x".to_owned()],
+        cached: true,
+        ..retried(NOW)
+    };
+    let failed =
+        RunRecord { outcome: RunOutcome::Failed(ErrorKind::Budget), ..RunRecord::new("extract", NOW) };
+    for run in [retried(NOW), full, failed] {
+        let line = serde_json::to_string(&run).unwrap();
+        assert_eq!(serde_json::from_str::<RunRecord>(&line).unwrap(), run, "{line}");
+    }
 }
