@@ -133,7 +133,7 @@ fn what_the_schema_allows_and_the_type_does_not_is_reported_with_its_path() {
     let judgement = contract.judge(&json!({"sizes": [1, 256]}), &Context::EMPTY);
     assert_eq!(
         judgement.violations[0].to_string(),
-        "Type mismatch at $.sizes[1]: invalid value: integer `256`, expected u8"
+        "Type mismatch at $.sizes[1]: expected u8, found invalid value: integer `256`"
     );
 }
 
