@@ -191,7 +191,7 @@ impl Lower for Shaped {
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let mut lowered = self.lower.lower(request)?;
         // The schema of a patch has its own description.
-        if request.schema == formwork_core::Schema::document(&self.shape) {
+        if request.schema.get("type") == formwork_core::Schema::document(&self.shape).get("type") {
             let shape = self.shape.to_string();
             let shape = match lowered.wrapper() {
                 Some(name) => format!("{{\n  \"{name}\": {}\n}}", shape.replace('\n', "\n  ")),

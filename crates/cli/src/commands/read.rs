@@ -214,7 +214,10 @@ fn read_row(
 }
 
 fn contract(schema: &Value) -> Result<Contract, SchemaError> {
-    contract_for(Arc::new(Inline::new("schema", schema.clone())))
+    let mut schema = schema.clone();
+    // Rules are about the text that a document was made of, which is not known here.
+    schema.as_object_mut().map(|schema| schema.remove(crate::rules::KEYWORD));
+    contract_for(Arc::new(Inline::new("schema", schema)))
 }
 
 /// Returns the candidate that fits the schema best once its values are converted as the schema permits. Where nothing in the text fits

@@ -49,6 +49,19 @@ fn the_schema_chooses_among_candidates() {
     );
 }
 
+/// The text that a document was made of is not known here.
+#[test]
+fn rules_of_a_schema_reject_no_document() {
+    let rules = r#""x-formwork-rules": [{"rule": "grounded", "target": "$.name"}]"#;
+    for more in ["", r#", "x-formwork-coerce": {"$": "fix"}"#] {
+        let text =
+            format!(r#"{{"type": "object", "properties": {{"name": {{"type": "string"}}}}, {rules}{more}}}"#);
+        let schema = temporary("ruled.schema.json", text);
+        let ran = formwork(&["read", "--schema", &schema], r#"{"name": "B"}"#);
+        assert_eq!((ran.code, ran.stdout.contains("B")), (0, true), "{}", ran.stderr);
+    }
+}
+
 /// The total counts each violation, also those beyond the 512 that are listed.
 #[test]
 fn the_number_of_all_violations_is_true() {

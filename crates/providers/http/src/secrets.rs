@@ -1,4 +1,4 @@
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -17,7 +17,9 @@ const MIN_PART: usize = 8;
 const MAX_SENT: usize = 256;
 
 /// The secrets of this process, once [`keep_secrets`] was called: those of its transports, and those that credentials have sent.
-static KEPT: OnceLock<(RwLock<Secrets>, RwLock<Secrets>)> = OnceLock::new();
+static KEPT: OnceLock<(RwLock<Secrets>, RwLock<Vec<Sent>>)> = OnceLock::new();
+
+type Sent = Weak<Mutex<Secrets>>;
 
 /// Keeps all secrets that transports of this process have from now on, for [`redact`]: keys, secret headers, passwords of proxies, and
 /// the newest tokens of credentials. They stay in memory until the process ends. A program calls it before it creates its transports.
@@ -39,10 +41,9 @@ pub fn keep_secrets() {
 /// ```
 pub fn redact(text: &str) -> String {
     let Some((own, sent)) = KEPT.get() else { return text.to_owned() };
-    let without = |text: &str, secrets: &RwLock<Secrets>| {
-        secrets.read().unwrap_or_else(PoisonError::into_inner).redact(text)
-    };
-    without(&without(text, own), sent)
+    let text = own.read().unwrap_or_else(PoisonError::into_inner).redact(text);
+    let sent = sent.read().unwrap_or_else(PoisonError::into_inner);
+    sent.iter().filter_map(Weak::upgrade).fold(text, |text, sent| lock(&sent).redact(&text))
 }
 
 /// The secrets of a transport, which no message may contain.
@@ -58,8 +59,9 @@ impl Secrets {
     }
 
     fn insert(&mut self, secret: &str) {
-        // A shorter key, such as `none` for a server on this machine, is no secret and occurs in ordinary words.
-        if secret.len() < MIN_PART {
+        // A shorter key, such as `none` for a server on this machine, is no secret and occurs in ordinary words. The secret itself is the
+        // first of its forms that is forgotten.
+        if secret.len() < MIN_PART || self.0.iter().any(|known| known.expose_secret() == secret) {
             return;
         }
         // Servers' messages are quoted, which escapes quotation marks and backslashes.
@@ -117,23 +119,33 @@ impl Secrets {
 }
 
 /// The secrets that credentials have sent, because servers quote old ones too: the newest forms of them.
-#[derive(Default)]
-pub(crate) struct SentSecrets(Mutex<Secrets>);
+pub(crate) struct SentSecrets(Arc<Mutex<Secrets>>);
+
+impl Default for SentSecrets {
+    fn default() -> Self {
+        let own = Arc::default();
+        if let Some((_, sent)) = KEPT.get() {
+            let mut sent = sent.write().unwrap_or_else(PoisonError::into_inner);
+            sent.retain(|other| other.strong_count() > 0);
+            sent.push(Arc::downgrade(&own));
+        }
+        Self(own)
+    }
+}
+
+fn lock(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Secrets> {
+    secrets.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl SentSecrets {
     pub(crate) fn add(&self, secret: &str) {
-        let kept = KEPT.get().map(|kept| kept.1.write().unwrap_or_else(PoisonError::into_inner));
-        let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = lock(&self.0);
         own.insert(secret);
         own.keep_newest();
-        if let Some(mut kept) = kept {
-            kept.insert(secret);
-            kept.keep_newest();
-        }
     }
 
     pub(crate) fn redact(&self, text: &str) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).redact(text)
+        lock(&self.0).redact(text)
     }
 }
 

@@ -23,8 +23,8 @@ pub(crate) struct Core {
     pub(crate) known: Known,
     /// The path of the file; `None` in memory.
     place: Option<PathBuf>,
-    /// The mark of this process, made for the first reservation or run; `None` where it cannot be made.
-    process: OnceLock<Option<Process>>,
+    /// The mark of this process, made for the first reservation or run.
+    process: OnceLock<Process>,
     /// Settlements that could not be written.
     unsettled: Mutex<Vec<Box<dyn Job>>>,
     /// Spending that is not in the file yet.
@@ -130,10 +130,14 @@ impl Core {
         self.mark().map(Process::name)
     }
 
-    /// Returns the mark of this process beside the file.
+    /// Returns the mark of this process beside the file; `None` where it cannot be made now.
     pub(crate) fn mark(&self) -> Option<&Process> {
         let place = self.place.as_ref().filter(|_| !self.store.is_read_only)?;
-        self.process.get_or_init(|| Process::new(place)).as_ref()
+        if self.process.get().is_none() {
+            // Another thread may have made one meanwhile.
+            drop(self.process.set(Process::new(place)?));
+        }
+        self.process.get()
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -143,13 +147,12 @@ impl Core {
     /// Queues a run, without its bodies if the queue has no space for them.
     pub(crate) fn record(&self, mut run: RunRecord) {
         use crate::queue::Queued;
-        run.redact(self.settings.redaction);
         if self.settings.bodies {
             self.counts().shed_bodies += u64::from(run.drop_long_bodies(self.settings.max_body));
         } else {
             run.drop_bodies();
         }
-        let line = self.mark().map(|mark| (mark, run.line()));
+        let line = self.mark().and_then(|mark| Some((mark, run.line(self.settings.redaction)?)));
         match self.queue.push_run(run, line, &self.settings) {
             Queued::Whole => {}
             Queued::WithoutBodies => self.counts().shed_bodies += 1,

@@ -10,7 +10,7 @@ use crate::RunRecord;
 
 /// The mark of a process: a locked file beside the ledger. The operating system releases the lock however the process ends.
 ///
-/// Its first line says what it is. Each further line is a run that was recorded and is not in the ledger yet, without texts. What is
+/// Its first line says what it is. Each further line is a run that was recorded and is not in the ledger yet, without texts, paths and violations. What is
 /// written to a file survives the end of the process, however it ends, but not a loss of power.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -40,8 +40,11 @@ impl Process {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut locked = options.open(&path).ok()?;
-        locked.try_lock().ok()?;
-        locked.write_all(HEAD).ok()?;
+        // A process that opens the ledger locks each mark for a moment.
+        if locked.lock().and_then(|()| locked.write_all(HEAD)).is_err() {
+            _ = std::fs::remove_file(&path);
+            return None;
+        }
         Some(Self { name, path, locked })
     }
 
@@ -116,14 +119,17 @@ fn mark(ledger: &Path, name: &str) -> PathBuf {
     path.into()
 }
 
-/// Returns whether a process has ended: its mark is gone, or nobody holds the lock.
+/// Returns whether a process has ended and its runs are in the ledger: its mark is gone, or nobody holds the lock and it has no runs.
 pub(crate) fn has_ended(ledger: &Path, name: &str) -> bool {
     let path = mark(ledger, name);
     match File::open(&path).map(|file| file.try_lock()) {
         Ok(Err(TryLockError::WouldBlock)) => false,
         Ok(Ok(())) => {
-            _ = std::fs::remove_file(&path);
-            true
+            let is_empty = std::fs::metadata(&path).is_ok_and(|file| file.len() <= HEAD.len() as u64);
+            if is_empty {
+                _ = std::fs::remove_file(&path);
+            }
+            is_empty
         }
         Ok(Err(TryLockError::Error(_))) => false,
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
@@ -159,7 +165,7 @@ pub(crate) fn left(ledger: &Path) -> Vec<Left> {
         let mut lines = Vec::new();
         file.read_to_end(&mut lines).ok()?;
         let lines = lines.strip_prefix(HEAD)?;
-        // The ends of lines that were written again, and those of other versions, are no runs.
+        // The ends of lines that were written again are no runs.
         let runs =
             lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
         Some(Left { name, runs, path: entry.path(), _locked: file })

@@ -1,10 +1,13 @@
 //! Retention: deletes old data.
 
+use std::time::Duration;
+
 use formwork_core::Time;
 use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::insert::{DAY, HOUR, count, number};
+use crate::store::PATIENCE;
 use crate::{Error, Ledger};
 
 /// The number of runs that are deleted in one transaction; between transactions others can write.
@@ -112,14 +115,29 @@ impl Ledger {
 
     /// Empties the write-ahead log, which has pages with the texts that were deleted.
     fn empty_log(&self) -> Result<(), Error> {
-        let writer = self.core().store.writer();
-        let is_busy = writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
-        if is_busy.map_err(|error| Error::on(&writer, &error, true))? {
+        /// The attempts in five seconds, between which others write.
+        const TRIES: u32 = 20;
+        let emptied = || {
+            let writer = self.core().store.writer();
+            let emptied = writer.busy_timeout(Duration::ZERO).and_then(|()| {
+                let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+                writer.query_row(sql, [], |row| row.get::<_, bool>(0)).map(|is_busy| !is_busy)
+            });
+            writer.busy_timeout(PATIENCE).and(emptied).map_err(|error| Error::on(&writer, &error, true))
+        };
+        let mut tries = 0;
+        while !emptied()? {
+            tries += 1;
+            if tries < TRIES {
+                std::thread::sleep(PATIENCE / TRIES);
+                continue;
+            }
             let path = self.core().path_text();
             tracing::warn!(
                 path,
                 "others read the ledger: its file `-wal` has the deleted texts until they have closed it"
             );
+            break;
         }
         Ok(())
     }

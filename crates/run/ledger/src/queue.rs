@@ -122,7 +122,7 @@ impl Queue {
     /// the queue has no room.
     pub(crate) fn put_back(&self, mut runs: Vec<RunRecord>, settings: &Settings) -> usize {
         let mut state = self.lock();
-        let room = if state.is_closed { 0 } else { settings.max_queued.saturating_sub(state.runs.len()) };
+        let room = settings.max_queued.saturating_sub(state.runs.len());
         let shed = runs.len().saturating_sub(room);
         runs.drain(..shed);
         state.bytes += runs.iter().map(RunRecord::body_bytes).sum::<usize>();
@@ -216,6 +216,11 @@ impl Queue {
     pub(crate) fn len(&self) -> usize {
         let state = self.lock();
         state.runs.len() + state.writing_runs
+    }
+
+    /// Returns how many runs without a line the queue had, and forgets them.
+    pub(crate) fn shed_at_risk(&self) -> usize {
+        std::mem::take(&mut self.lock().lines.missing) as usize
     }
 
     /// Returns how many of the runs that are not in the file are lost if the process ends.

@@ -444,28 +444,30 @@ impl RunRecord {
         bodies.filter_map(|body| body.take_if(|text| text.len() > max)).count() > 0
     }
 
-    /// Returns the run without its request and answers, as one line of JSON; nothing if it cannot be written so.
-    pub(crate) fn line(&mut self) -> Vec<u8> {
-        let request = self.request.take();
-        let answers: Vec<_> = self.calls.iter_mut().map(|call| call.answer.take()).collect();
-        let mut line = serde_json::to_vec(self).unwrap_or_default();
-        line.push(b'\n');
-        self.request = request;
-        self.calls.iter_mut().zip(answers).for_each(|(call, answer)| call.answer = answer);
-        line
+    /// Returns the run as one line of JSON, after the rules: without texts, paths and violations, because the caller waits for it.
+    pub(crate) fn line(&mut self, rules: Redaction) -> Option<Vec<u8>> {
+        use std::mem::take;
+        let own =
+            (self.request.take(), take(&mut self.warnings), take(&mut self.not_stated), self.trust.take());
+        let of_calls: Vec<_> = self
+            .calls
+            .iter_mut()
+            .map(|call| (call.answer.take(), take(&mut call.patched), take(&mut call.violations)))
+            .collect();
+        self.redact(rules);
+        let line = serde_json::to_vec(self).ok();
+        (self.request, self.warnings, self.not_stated, self.trust) = own;
+        for (call, of_call) in self.calls.iter_mut().zip(of_calls) {
+            (call.answer, call.patched, call.violations) = of_call;
+        }
+        line.map(|line| [line, vec![b'\n']].concat())
     }
 
-    /// Applies the rules to the request and the answers.
-    pub(crate) fn redact_bodies(&mut self, rules: Redaction) {
-        let answers = self.calls.iter_mut().filter_map(|call| call.answer.as_mut());
-        self.request.iter_mut().chain(answers).for_each(|text| rules.text(text));
-    }
-
-    /// Applies the rules to all other texts.
+    /// Applies the rules to all texts.
     pub(crate) fn redact(&mut self, rules: Redaction) {
         let calls = self.calls.iter_mut().flat_map(|call| {
             let violations = call.violations.iter_mut().flat_map(|one| [&mut one.path, &mut one.message]);
-            call.message.iter_mut().chain(&mut call.patched).chain(violations)
+            call.message.iter_mut().chain(&mut call.answer).chain(&mut call.patched).chain(violations)
         });
         // A name in a path may be a value of the user, and a path has no place for the mark of a removed text.
         let is_clean = |path: &JsonPath| {
@@ -478,7 +480,13 @@ impl RunRecord {
         let histories = self.trust.iter_mut().flat_map(|trust| trust.other.values_mut());
         histories.for_each(|leaves| leaves.paths.retain(is_clean));
         let warnings = self.warnings.iter_mut().map(|warning| &mut warning.message);
-        let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags).chain(warnings);
+        let own = self
+            .message
+            .iter_mut()
+            .chain(&mut self.request)
+            .chain(&mut self.user)
+            .chain(&mut self.tags)
+            .chain(warnings);
         own.chain(calls).for_each(|text| rules.text(text));
     }
 }

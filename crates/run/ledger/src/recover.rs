@@ -13,6 +13,10 @@ use crate::{insert, process};
 pub(crate) fn recover(store: &Store, ledger: &Path) {
     for left in process::left(ledger) {
         let (path, runs) = (ledger.display().to_string(), left.runs.len());
+        if runs == 0 {
+            left.remove();
+            continue;
+        }
         let recorded = in_transaction(&mut store.writer(), |transaction| {
             insert::group(transaction, &left.runs)?;
             let sql =
@@ -27,17 +31,17 @@ pub(crate) fn recover(store: &Store, ledger: &Path) {
         });
         match recorded {
             Ok(()) => {
-                if runs > 0 {
-                    tracing::info!(
-                        path,
-                        runs,
-                        "runs of a process that ended before it had written them are recorded"
-                    );
-                }
+                tracing::info!(
+                    path,
+                    runs,
+                    "runs of a process that ended before it had written them are recorded"
+                );
                 left.remove();
             }
             Err(error) => {
                 tracing::warn!(path, runs, %error, "runs of a process that ended before it had written them wait beside the ledger");
+                // Each attempt waits for a file that another process locks.
+                break;
             }
         }
     }

@@ -40,8 +40,8 @@ pub struct Redaction {
 }
 
 impl Redaction {
-    /// Sets a function that returns a text without what must not be stored (default: none). It is called when a run is recorded, so
-    /// its rules may be known later than the ledger is opened; for requests and answers on the ledger's thread.
+    /// Sets a function that returns a text without what must not be stored (default: none). It is called when a run is recorded and when it
+    /// is written, so its rules may be known later than the ledger is opened.
     #[must_use]
     pub const fn with_function(mut self, function: fn(&str) -> String) -> Self {
         self.function = Some(function);

@@ -6,6 +6,7 @@ use rusqlite::params;
 
 use crate::insert::{amount, number};
 use crate::process::has_ended;
+use crate::recover::recover;
 use crate::{Error, Ledger};
 
 /// Reservations of processes that ended before they settled them.
@@ -19,7 +20,8 @@ pub struct Released {
 
 /// Reservations of processes that ended.
 impl Ledger {
-    /// Releases the reservations of processes that ended before they settled them, so that budgets have them again. The cost of their
+    /// Records the runs that killed processes left, as [`Ledger::open`] does, and releases the other reservations of processes that ended
+    /// before they settled them, so that budgets have them again. The cost of their
     /// calls is not known: it is between nothing and [`Released::amount`]. Reservations of processes that run are left as they are. Blocks
     /// the thread; a service calls it when it starts.
     ///
@@ -35,6 +37,7 @@ impl Ledger {
     /// ```
     pub fn release_ended(&self) -> Result<Released, Error> {
         let Some(place) = self.core().place().map(Path::to_owned) else { return Ok(Released::default()) };
+        recover(&self.core().store, &place);
         let processes: Vec<String> = self.core().store.read(|connection| {
             let sql = "SELECT DISTINCT process FROM spending WHERE actual IS NULL AND process IS NOT NULL";
             connection.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect()

@@ -51,7 +51,7 @@ const READING: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI).union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 /// The time for which a connection waits for another process that writes.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The time between two looks at a file that another process writes, and the number of looks in five seconds and in five minutes.
 const LOOK: Duration = Duration::from_millis(20);

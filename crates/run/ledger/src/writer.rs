@@ -138,7 +138,7 @@ fn run_writes(core: &Core, jobs: Vec<Box<dyn Job>>) {
 /// Commits runs; sheds first their bodies and then the runs if there is no room. Returns whether none of them is left to write.
 fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) -> bool {
     for run in &mut runs {
-        run.redact_bodies(core.settings.redaction);
+        run.redact(core.settings.redaction);
     }
     let mut connection = core.store.writer();
     limit(core, &connection, 0);
@@ -179,7 +179,7 @@ fn write_runs(core: &Core, mut runs: Vec<RunRecord>, is_last: bool) -> bool {
                 let shed = match (is_at_limit, is_last) {
                     (true, _) => count,
                     // Their lines stay, and the next process that opens the ledger records them.
-                    (false, true) => 0,
+                    (false, true) => core.queue.shed_at_risk(),
                     (false, false) => core.queue.put_back(runs, &core.settings),
                 };
                 core.late((count - shed) as u64);

@@ -191,6 +191,14 @@ fn a_shape_that_is_no_object_is_explained_by_its_dialect() {
         assert_eq!(first.matches("JSON array").count() + first.matches("JSON object").count(), 1, "{first}");
         assert!(second.contains(&format!("at {place}: expected string")), "{second}");
     }
+    // The rules of a shape are no part of the schema that modes get.
+    let model = Arc::new(Scripted::new([r#"[{"name": "x"}]"#]));
+    let backend = Backend::from(Arc::clone(&model)).with_mode(Arc::new(formwork_dialect::Prompt::new()));
+    let shape = Shape::parse(r#"[{"name"~: string}]"#).unwrap();
+    let text = shape.to_string();
+    ShapeRunner::builder(shape).with_target(backend).build().unwrap().run_blocking(&json!("x")).unwrap();
+    let sent: String = model.calls()[0].messages.iter().map(|message| message.text().to_string()).collect();
+    assert!(sent.contains(&text), "{sent}");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::Run;
 use super::closed::is_incomplete;
 use super::sampling::take;
@@ -33,10 +35,15 @@ impl Run {
                     && let Some(failure) = failure.filter(|failure| !failure.violations().is_empty())
                 {
                     let (mut found, left_out) = (failure.violations().to_vec(), failure.left_out());
+                    let mut previous = Arc::clone(self.drafts.previous());
                     if let Some(wrapper) = mode.whole.wrapper() {
                         place_in(wrapper, &mut found);
+                        // After a patch it is the text of the document, which this mode has in a member.
+                        if self.drafts.current().is_some_and(|draft| draft.text == previous) {
+                            previous = format!("{{{}: {previous}}}", Value::from(wrapper)).into();
+                        }
                     }
-                    let previous = self.drafts.previous();
+                    let previous = &*previous;
                     if is_unending {
                         feedback.apply_unending(&mut messages, &found);
                     } else if self.was_cut() {
