@@ -470,8 +470,11 @@ fn without_time(line: &str) -> String {
     let Some((start, rest)) = line.split_once(": ").filter(|(start, _)| start.starts_with("attempt ")) else {
         return line.to_owned();
     };
+    let Some((target, rest)) = rest.split_once(", ") else { return line.to_owned() };
     match rest.split_once(" s, ") {
-        Some((seconds, rest)) if seconds.parse::<f64>().is_ok() => format!("{start}: 0.0 s, {rest}"),
+        Some((seconds, rest)) if seconds.parse::<f64>().is_ok() => {
+            format!("{start}: {target}, 0.0 s, {rest}")
+        }
         _ => line.to_owned(),
     }
 }
