@@ -3,15 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use formwork_core::{Contract, Inline, Rule, Rules};
+use formwork_core::{Contract, Inline, RULES, Rule, Rules};
 use formwork_schema::Compiled;
 use serde_json::Value;
 
 use crate::exit::Failed;
 use crate::files;
-
-/// The member of a schema that holds its rules.
-pub(crate) const KEYWORD: &str = "x-formwork-rules";
 
 /// A rule with its location.
 #[derive(Debug, Clone)]
@@ -71,8 +68,8 @@ pub(crate) fn of_file(path: &Path) -> Result<Vec<Placed>, Failed> {
 }
 
 fn take_at(schema: &mut Value, file: &str) -> Result<Vec<Placed>, String> {
-    match schema.as_object_mut().and_then(|schema| schema.remove(KEYWORD)) {
-        Some(rules) => read(rules, &format!("{file}#/{KEYWORD}")),
+    match schema.as_object_mut().and_then(|schema| schema.remove(RULES)) {
+        Some(rules) => read(rules, &format!("{file}#/{RULES}")),
         None => Ok(Vec::new()),
     }
 }

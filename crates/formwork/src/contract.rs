@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use formwork_core::{Absent, Coerce, Rule, Schema as _};
+use formwork_core::{Absent, Coerce, RULES, Rule, Schema as _};
 use formwork_json::{Rounded, line_column, read_exact};
 use formwork_review::document::{Document, DocumentError, Format};
 use formwork_schema::wrapped;
@@ -19,9 +19,6 @@ const MAX: u64 = 1 << 20;
 
 /// The endings of the files of contracts, in the order in which a folder is searched for a name.
 pub const ENDINGS: [&str; 4] = ["yaml", "yml", "json", "shape"];
-
-/// The member of a schema that holds its rules.
-const RULES: &str = "x-formwork-rules";
 
 /// A contract of a file: a JSON Schema (`.json`), a shape (`.shape`), or YAML with `schema`, `rules`, `absent` ([`Absent`]),
 /// `coerce` ([`Coerce`]), `instructions`, `examples` and `evidence` ([`Places`]).

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use formwork_core::keywords::{Role, fits_type, keyword};
-use formwork_core::{escape, normalise_with_origins};
+use formwork_core::{RULES, escape, normalise_with_origins};
 use formwork_schema::SchemaError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::grounded::RULES;
 use crate::to_schema::MARKDOWN;
 use crate::{Field, Kind, MAX_DEPTH, Node, grounded};
 

@@ -5,9 +5,6 @@ use serde_json::Value;
 
 use crate::{Field, Kind, Node};
 
-/// The member of a schema that holds its rules.
-pub(crate) const RULES: &str = "x-formwork-rules";
-
 /// Returns the rule of each marked field, in the order of the fields.
 pub(crate) fn rules(root: &Node) -> Vec<Rule> {
     let mut rules = Vec::new();

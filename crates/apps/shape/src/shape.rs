@@ -173,7 +173,7 @@ impl Schema for Shape {
         self.document.get_or_init(|| {
             let (mut document, rules) = (to_schema::schema(&self.root), grounded::rules(&self.root));
             if !rules.is_empty() {
-                document[grounded::RULES] = serde_json::json!(rules);
+                document[formwork_core::RULES] = serde_json::json!(rules);
             }
             document
         })

@@ -216,7 +216,7 @@ fn read_row(
 fn contract(schema: &Value) -> Result<Contract, SchemaError> {
     let mut schema = schema.clone();
     // Rules are about the text that a document was made of, which is not known here.
-    schema.as_object_mut().map(|schema| schema.remove(crate::rules::KEYWORD));
+    schema.as_object_mut().map(|schema| schema.remove(formwork_core::RULES));
     contract_for(Arc::new(Inline::new("schema", schema)))
 }
 

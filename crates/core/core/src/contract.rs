@@ -10,7 +10,7 @@ use crate::absence::declared::declares_absence;
 use crate::coercion::places::Coercions;
 use crate::decode::{decode, undecodable};
 use crate::reader::Places;
-use crate::rule::SourceIndex;
+use crate::rule::{RULES, SourceIndex};
 use crate::{
     Calibrations, Coercion, Context, Dependency, Error, ErrorKind, JsonPath, Judgement, Outline, PathPattern,
     Report, Rule, Rules, Schema, Severity, Stage, Structure, Validator, Violation, Warning, root,
@@ -236,7 +236,7 @@ impl Contract {
             });
             let rules: Vec<_> = rules.collect();
             let mut document = Some(self.schema.document().clone()).filter(|_| !rules.is_empty())?;
-            document.as_object_mut()?.insert("x-formwork-rules".to_owned(), rules.into());
+            document.as_object_mut()?.insert(RULES.to_owned(), rules.into());
             Some(Arc::new(document))
         });
         Accepted::new(Arc::clone(&self.schema), with_rules.clone(), self.calibrations.clone())

@@ -132,7 +132,7 @@ pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use rate_limit::{Counted, RateLimit};
 pub use reader::{Ended, Follower, Item, Outline, Outlook, Progress, Reader, Snapshot, Validity};
 pub use report::Report;
-pub use rule::{Custom, CustomRule, Rule, Rules, Term};
+pub use rule::{Custom, CustomRule, RULES, Rule, Rules, Term};
 pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step, values_of_patch};
 pub use sampling::Sampling;
 pub use schema::{Inline, Schema};

@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use formwork_core::{
-    COERCE, Coerce, Context, Contract, Inline, JsonPath, Member, PathPattern, Report, Rule, Schema, Stage,
-    Structure, Validator, Violation, absence_mistake, coercion_mistake, declares_absence,
+    COERCE, Coerce, Context, Contract, Inline, JsonPath, Member, PathPattern, RULES, Report, Rule, Schema,
+    Stage, Structure, Validator, Violation, absence_mistake, coercion_mistake, declares_absence,
 };
 use schemars::JsonSchema;
 use serde::Deserialize as _;
@@ -252,6 +252,3 @@ pub fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, SchemaError> {
     let structure = compile(schema.document())?;
     Ok(rules.into_iter().fold(Contract::new(Arc::new(schema), structure), Contract::with_rule))
 }
-
-/// The member of a schema that holds its rules.
-const RULES: &str = "x-formwork-rules";

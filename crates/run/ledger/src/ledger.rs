@@ -86,7 +86,7 @@ impl Ledger {
     }
 
     /// Records a run. It never waits or fails: without space in the queue or on the disk, data are omitted and counted, first
-    /// requests and answers, then whole runs. [`Ledger::health`] has the counts. When it returns, a line of the run, without its texts, paths and violations, is in
+    /// requests and answers, then whole runs. [`Ledger::health`] has the counts. When it returns, a line of the run, without its texts and violations, is in
     /// a file beside the ledger, and stays there until the run is in the ledger, so that the end of the process does not lose it.
     pub fn record(&self, run: RunRecord) {
         self.0.core.record(run);

@@ -10,7 +10,7 @@ use crate::RunRecord;
 
 /// The mark of a process: a locked file beside the ledger. The operating system releases the lock however the process ends.
 ///
-/// Its first line says what it is. Each further line is a run that was recorded and is not in the ledger yet, without texts, paths and violations. What is
+/// Its first line says what it is. Each further line is a run that was recorded and is not in the ledger yet, without texts and violations. What is
 /// written to a file survives the end of the process, however it ends, but not a loss of power.
 #[derive(Debug)]
 pub(crate) struct Process {

@@ -2,8 +2,8 @@ use std::borrow::Cow;
 
 use formwork_core::evidence::Summary;
 use formwork_core::{
-    CallRecord, CallResult, Enforcement, ErrorKind, Failure, JsonPath, Origin, Outcome, Time, Trust, Usage,
-    Violation, Warning,
+    CallRecord, CallResult, Enforcement, ErrorKind, Failure, JsonPath, Leaves, Origin, Outcome, Time, Trust,
+    Usage, Violation, Warning,
 };
 use serde::{Deserialize, Serialize};
 
@@ -444,11 +444,12 @@ impl RunRecord {
         bodies.filter_map(|body| body.take_if(|text| text.len() > max)).count() > 0
     }
 
-    /// Returns the run as one line of JSON, after the rules: without texts, paths and violations, because the caller waits for it.
+    /// Returns the run as one line of JSON, after the rules: without texts, violations and the paths of its history, because the caller
+    /// waits for it. What it was doubted for stays.
     pub(crate) fn line(&mut self, rules: Redaction) -> Option<Vec<u8>> {
         use std::mem::take;
-        let own =
-            (self.request.take(), take(&mut self.warnings), take(&mut self.not_stated), self.trust.take());
+        let request = self.request.take();
+        let paths: Vec<_> = histories(&mut self.trust).map(|leaves| take(&mut leaves.paths)).collect();
         let of_calls: Vec<_> = self
             .calls
             .iter_mut()
@@ -456,7 +457,8 @@ impl RunRecord {
             .collect();
         self.redact(rules);
         let line = serde_json::to_vec(self).ok();
-        (self.request, self.warnings, self.not_stated, self.trust) = own;
+        self.request = request;
+        histories(&mut self.trust).zip(paths).for_each(|(leaves, paths)| leaves.paths = paths);
         for (call, of_call) in self.calls.iter_mut().zip(of_calls) {
             (call.answer, call.patched, call.violations) = of_call;
         }
@@ -477,8 +479,7 @@ impl RunRecord {
         };
         self.warnings.iter_mut().for_each(|warning| drop(warning.path.take_if(|path| !is_clean(path))));
         self.not_stated.retain(is_clean);
-        let histories = self.trust.iter_mut().flat_map(|trust| trust.other.values_mut());
-        histories.for_each(|leaves| leaves.paths.retain(is_clean));
+        histories(&mut self.trust).for_each(|leaves| leaves.paths.retain(is_clean));
         let warnings = self.warnings.iter_mut().map(|warning| &mut warning.message);
         let own = self
             .message
@@ -489,4 +490,9 @@ impl RunRecord {
             .chain(warnings);
         own.chain(calls).for_each(|text| rules.text(text));
     }
+}
+
+/// Returns the leaves of each history.
+fn histories(trust: &mut Option<Trust>) -> impl Iterator<Item = &mut Leaves> {
+    trust.iter_mut().flat_map(|trust| trust.other.values_mut())
 }

@@ -19,7 +19,7 @@ pub struct Settings {
     /// The texts that are removed before anything is written (default: API keys only).
     pub redaction: Redaction,
     /// The maximum time for which a run waits in memory, so that several are committed together (default: 200 ms).
-    /// If the process is killed, the next one that opens the ledger records these runs, without their texts, paths and violations.
+    /// If the process is killed, the next one that opens the ledger records these runs, without their texts and violations.
     pub group_delay: Duration,
     /// The maximum number of runs per commit; a full group is committed without further delay (default: 512).
     pub group_size: usize,

@@ -11,6 +11,9 @@ use crate::{Context, Dependency, Report, Stage, Violation};
 pub use custom::{Custom, CustomRule, Rules};
 pub(crate) use grounded::SourceIndex;
 
+/// The member of a schema that holds its rules.
+pub const RULES: &str = "x-formwork-rules";
+
 /// A cross-check as data: it validates answers, narrows schemas, and can be sent with a [`Call`](crate::Call).
 ///
 /// A rule can do what a closure cannot: given the known values, it computes the schema of the values that satisfy it.

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use formwork_core::ErrorKind;
+use formwork_core::{ErrorKind, History, Leaves, Trust, Warning, WarningKind};
 use formwork_ledger::{Ledger, NewKey, RecordId, RunOutcome, RunQuery, RunRecord, Settings};
 use rusqlite::Connection;
 
@@ -113,6 +113,12 @@ fn the_next_process_records_what_a_killed_one_left_with_its_cost_and_without_tex
     let mut run = RunRecord { micro_usd: Some(60), key: Some(key.id), ..retried(NOW) };
     run.tags = vec!["sk-0123456789abcdef0123".to_owned()];
     run.request = Some("a private request".to_owned());
+    run.warnings = vec![Warning::new(WarningKind::Rounded, "0.1 was rounded").at("$.price".parse().unwrap())];
+    run.not_stated = vec!["$.city".parse().unwrap()];
+    let counted = Leaves { count: 2, paths: vec!["$.a".parse().unwrap()] };
+    let trust = Trust { leaves: 3, free: 1, other: [(History::Coerced, counted)].into() };
+    run.trust = Some(trust.clone());
+    let doubted = run.clone();
     std::mem::forget(killed.reserve_blocking(key.id, 100, Some(run.id), NOW).unwrap());
     let mut runs = vec![run.clone(); 101];
     runs[..100].iter_mut().for_each(|run| run.id = RecordId::next());
@@ -138,6 +144,9 @@ fn the_next_process_records_what_a_killed_one_left_with_its_cost_and_without_tex
         assert_eq!(next.export(&RunQuery::default(), std::io::sink()).unwrap(), 101);
         let found = next.run(ids[100]).unwrap().unwrap();
         assert_eq!((found.request, found.run.tags), (None, vec!["[redacted]".to_owned()]));
+        // What the run was doubted for is there, as in a run that was written in time.
+        assert_eq!((&found.run.warnings, &found.run.not_stated), (&doubted.warnings, &doubted.not_stated));
+        assert_eq!(found.run.trust.unwrap().to_string(), trust.to_string());
         let key = next.key("k").unwrap();
         assert_eq!((key.spent, key.held), (60, 0));
         assert!(!mark.exists());
